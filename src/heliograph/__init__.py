@@ -1,0 +1,1 @@
+"""Expectation propagation for Python, with messages learned just in time."""

@@ -1,0 +1,66 @@
+"""What every factor is: ports, and for each port the message it sends, as a pure function of what comes in.
+
+A factor is one node of the graph, used for a whole plate at once. It never sees the graph. Ask it directly:
+``factor.message(to, incoming)``, ``factor.belief(to, incoming)``, ``factor.log_z(incoming)``, where `incoming` maps
+every port to a `Family` batch (all of one plate shape, the target's own message included) or, for a data port, to a
+plain array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from heliograph.errors import UnsupportedError
+from heliograph.families import Family
+
+__all__ = ["Factor", "Incoming"]
+
+Incoming = Mapping[str, Any]  # port -> Family, or a plain array at a data port
+
+
+class Factor:
+    """One kind of node.
+
+    A subclass sets the class attributes below and writes `message` or `belief` (the other follows by the algebra)
+    and `log_z`. Both are vectorised over the plate and must hold for point masses, uniform messages and far tails.
+    """
+
+    name: ClassVar[str] = ""
+    ports: ClassVar[tuple[str, ...]] = ()  # parents first, the child last
+    families: ClassVar[dict[str, tuple[type[Family], ...]]] = {}  # port -> families it takes; () for data only
+    how: ClassVar[dict[str, str]] = {}  # port -> how its message is computed: "closed form", "quadrature", ...
+    powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
+
+    @property
+    def child(self) -> str:
+        """The port that the schedule treats as downstream."""
+        return self.ports[-1]
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The message to port `to`, eq. (1): the projected tilted belief divided by the message that came in."""
+        return self.belief(to, incoming, power) / incoming[to]
+
+    def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The projection of the tilted distribution on port `to`, the numerator of eq. (1)."""
+        return self.message(to, incoming, power) * incoming[to]
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of the factor times all incoming messages, each normalised (or uniform)."""
+        raise NotImplementedError  # pragma: no cover
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The ports whose messages the one to `to` reads, when the ports in `points` are all point masses.
+
+        The schedule sends a message again only when something it depends on has changed. The default is every port;
+        a conjugate message that does not look at its own port should leave it out.
+        """
+        return frozenset(self.ports)
+
+    def check_port(self, to: str) -> None:
+        """Raise if there is no such port to send to."""
+        if to not in self.ports or not self.families.get(to):
+            targets = [p for p in self.ports if self.families.get(p)]
+            raise UnsupportedError(f"factor {self.name!r} sends no message to {to!r}; it sends to {targets}")

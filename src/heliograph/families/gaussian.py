@@ -1,0 +1,178 @@
+"""Gaussian messages on the real line."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from heliograph.errors import ImproperError, ModelError
+from heliograph.families.base import Family, _short
+
+__all__ = ["Gaussian"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Gaussian(Family):
+    """``N(x; mean, variance)``, kept as ``exp(shift x - precision x^2 / 2)``.
+
+    Uniform: precision 0 and shift 0 (its mean is NaN, its variance infinite). Point mass: variance 0. Improper:
+    precision < 0, or precision 0 with a shift.
+
+    >>> Gaussian(1.0, 2.0) * Gaussian(3.0, 2.0)
+    Gaussian(mean 2., variance 1.)
+    >>> (Gaussian(1.0, 2.0) / Gaussian(1.0, 1.0)).proper
+    array(False)
+    """
+
+    __slots__ = ()
+    ranks = (0, 0)
+    statistics = ("x", "x^2")
+
+    def __init__(self, mean: Any, variance: Any = None, *, precision: Any = None) -> None:
+        if (variance is None) == (precision is None):
+            raise ModelError("a Gaussian needs a mean and either a variance or a precision")
+        mean = np.asarray(mean, dtype=float)
+        if precision is None:
+            variance = np.asarray(variance, dtype=float)
+            if not (variance >= 0).all():
+                raise ModelError(f"a Gaussian needs a variance of 0 (a point mass) or more, not {_short(variance)}")
+            mean, variance = np.broadcast_arrays(mean, variance)
+            is_point = variance == 0
+            tau = 1.0 / np.where(is_point, 1.0, variance)
+        else:
+            mean, tau = np.broadcast_arrays(mean, np.asarray(precision, dtype=float))
+            is_point = np.isposinf(tau)
+        shift = tau * mean
+        if is_point.any():
+            self._init(
+                (np.where(is_point, 0.0, shift), np.where(is_point, 0.0, tau)), np.where(is_point, mean, np.nan)
+            )
+        else:
+            self._init((shift, np.array(tau)))
+
+    # ---- making -------------------------------------------------------------------------------------------------
+    @classmethod
+    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
+        """The constant 1."""
+        return cls.from_naturals((np.zeros(shape), np.zeros(shape)))
+
+    @classmethod
+    def point_mass(cls, value: Any) -> Self:
+        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
+        value = np.array(value, dtype=float)
+        return cls.from_naturals(
+            (np.zeros(value.shape), np.zeros(value.shape)), None if np.isnan(value).all() else value
+        )
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean and variance; for a Gaussian that is also the EP projection."""
+        return cls(mean, variance)
+
+    @classmethod
+    def from_statistics(cls, first: Any, second: Any) -> Self:
+        """The EP projection: the member with ``E x = first`` and ``E x^2 = second``."""
+        first = np.asarray(first, dtype=float)
+        return cls(first, np.asarray(second, dtype=float) - first**2)
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    @property
+    def shift(self) -> np.ndarray:
+        """Mean times precision."""
+        return self.naturals[0]
+
+    @property
+    def precision(self) -> np.ndarray:
+        """One over the variance; infinite at a point mass."""
+        tau = self.naturals[1]
+        return tau if self.point is None else np.where(self.is_point, np.inf, tau)
+
+    @property
+    def proper(self) -> np.ndarray:
+        """Where the precision is positive, or the entry is a point mass."""
+        proper = self.naturals[1] > 0
+        return proper if self.point is None else proper | self.is_point
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean; NaN where the message is uniform."""
+        shift, tau = self.naturals
+        known = tau != 0
+        mean = np.divide(shift, tau, out=np.full(np.shape(tau), np.nan), where=known)
+        return mean if self.point is None else np.where(self.is_point, self.point, mean)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The variance; infinite where the message is uniform, negative where it is improper."""
+        tau = self.naturals[1]
+        variance = np.divide(1.0, tau, out=np.full(np.shape(tau), np.inf), where=tau != 0)
+        return variance if self.point is None else np.where(self.is_point, 0.0, variance)
+
+    def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
+        """``E x`` and ``E x^2``."""
+        mean = self.mean
+        return mean, mean**2 + self.variance
+
+    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance on the chart, here the real line itself."""
+        return self.mean, self.variance
+
+    @classmethod
+    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean and variance on the chart."""
+        return cls(mean, variance)
+
+    @classmethod
+    def in_support(cls, x: Any) -> np.ndarray:
+        """Where a value is a finite real number."""
+        return np.isfinite(x)
+
+    # ---- densities ----------------------------------------------------------------------------------------------
+    def log_normaliser(self) -> np.ndarray:
+        """``log`` of the integral of ``exp(shift x - precision x^2 / 2)``; 0 where uniform, improper or a point."""
+        shift, tau = self.naturals
+        proper = tau > 0
+        tau = np.where(proper, tau, 1.0)
+        return np.where(proper, 0.5 * (shift**2 / tau + _LOG_2PI - np.log(tau)), 0.0)
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """``log N(x)``; a uniform or improper entry is read as ``exp(shift x - precision x^2 / 2)``."""
+        x = np.asarray(x, dtype=float)
+        shift, tau = self.naturals
+        # completed square: the plain form loses digits when the mean is many deviations from 0
+        mean = np.divide(shift, tau, out=np.zeros(np.shape(tau)), where=tau > 0)
+        safe = np.where(tau > 0, tau, 1.0)
+        log_p = np.where(
+            tau > 0, 0.5 * (np.log(safe) - _LOG_2PI - safe * (x - mean) ** 2), shift * x - 0.5 * tau * x**2
+        )
+        if self.point is None:
+            return log_p
+        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+
+    def entropy(self) -> np.ndarray:
+        """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
+        v = np.where(self.proper, self.variance, np.nan)
+        return 0.5 * (_LOG_2PI + 1 + np.log(v, out=np.full(v.shape, -np.inf), where=~(v == 0)))
+
+    def kl(self, other: Self) -> np.ndarray:
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        v, w = self.variance, other.variance
+        both = self.proper & other.proper & (v > 0) & (w > 0)
+        v, w = np.where(both, v, 1.0), np.where(both, w, 1.0)
+        gap = np.where(both, self.mean - other.mean, 0.0)
+        r = v / w
+        kl = 0.5 * (r - 1 - np.log(r) + gap**2 / w)
+        same = self.is_point & other.is_point & (self.mean == other.mean)
+        return np.where(both, np.maximum(kl, 0.0), np.where(same, 0.0, np.inf))
+
+    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Draws of shape ``(*n, *shape)``."""
+        if not np.all(self.proper):
+            raise ImproperError("cannot sample a Gaussian that is uniform or improper; give it a prior first")
+        n = (n,) if isinstance(n, int) else n
+        return self.mean + np.sqrt(self.variance) * rng.standard_normal((*n, *self.shape))
+
+    def _parameters_text(self) -> str:
+        return f"mean {_short(self.mean)}, variance {_short(self.variance)}"
