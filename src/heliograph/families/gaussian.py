@@ -22,8 +22,8 @@ class Gaussian(Family):
 
     >>> Gaussian(1.0, 2.0) * Gaussian(3.0, 2.0)
     Gaussian(mean 2., variance 1.)
-    >>> (Gaussian(1.0, 2.0) / Gaussian(1.0, 1.0)).proper
-    array(False)
+    >>> Gaussian(1.0, 2.0) / Gaussian(1.0, 1.0)
+    Gaussian(mean 1., variance -2., improper)
     """
 
     __slots__ = ()

@@ -1,0 +1,162 @@
+"""Bernoulli messages on {0, 1}."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from heliograph.errors import ModelError
+from heliograph.families.base import Family, _short
+
+__all__ = ["Bernoulli"]
+
+
+class Bernoulli(Family):
+    """``p`` at 1 and ``1 - p`` at 0, kept as ``exp(log_odds x)``.
+
+    Uniform: ``p = 1/2``, log odds 0; being a distribution on two values it is also proper, and its normaliser is 2.
+    Point mass: certainty of 0 or of 1, which is also what ``p = 0`` or ``p = 1`` become. No entry is ever improper.
+
+    >>> Bernoulli(0.8) * Bernoulli(0.5)
+    Bernoulli(p 0.8)
+    >>> Bernoulli([0.0, 0.5, 0.75])
+    Bernoulli[point 0., uniform, p 0.75]
+    """
+
+    __slots__ = ()
+    ranks = (0,)
+    statistics = ("x",)
+
+    def __init__(self, p: Any) -> None:
+        p = np.asarray(p, dtype=float)
+        if not ((p >= 0) & (p <= 1)).all():
+            raise ModelError(f"a Bernoulli needs a probability between 0 and 1, not {_short(p)}")
+        certain = (p == 0) | (p == 1)
+        inside = np.where(certain, 0.5, p)
+        self._init((np.log(inside) - np.log1p(-inside),), np.where(certain, p, np.nan) if certain.any() else None)
+
+    # ---- making -------------------------------------------------------------------------------------------------
+    @classmethod
+    def from_log_odds(cls, log_odds: Any) -> Self:
+        """From ``log(p / (1 - p))``, which holds probabilities that p itself rounds to 1; infinite means certain."""
+        l = np.array(log_odds, dtype=float)
+        if np.isnan(l).any():
+            raise ModelError("a Bernoulli's log odds are NaN somewhere")
+        certain = np.isinf(l)
+        if not certain.any():
+            return cls.from_naturals((l,))
+        return cls.from_naturals((np.where(certain, 0.0, l),), np.where(certain, (l > 0) * 1.0, np.nan))
+
+    @classmethod
+    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
+        """The constant 1, which is p = 1/2."""
+        return cls.from_naturals((np.zeros(shape),))
+
+    @classmethod
+    def point_mass(cls, value: Any) -> Self:
+        """Certainty of `value`, 0 or 1; NaN entries become uniform (nothing is known there)."""
+        value = np.array(value, dtype=float)
+        if not (cls.in_support(value) | np.isnan(value)).all():
+            raise ModelError(f"a Bernoulli's value is 0 or 1, not {_short(value)}")
+        return cls.from_naturals((np.zeros(value.shape),), None if np.isnan(value).all() else value)
+
+    @classmethod
+    def from_statistics(cls, p: Any) -> Self:
+        """The EP projection: the member with ``E x = p``."""
+        return cls(p)
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any = None) -> Self:
+        """The member with this mean, which decides the variance too."""
+        return cls(mean)
+
+    @classmethod
+    def from_chart_moments(cls, mean: Any, variance: Any = None) -> Self:
+        """The member with this mean, which decides the variance too."""
+        return cls(mean)
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    @property
+    def log_odds(self) -> np.ndarray:
+        """``log(p / (1 - p))``; infinite at a point mass."""
+        l = self.naturals[0]
+        return l if self.point is None else np.where(self.is_point, np.where(self.point == 1, np.inf, -np.inf), l)
+
+    @property
+    def p(self) -> np.ndarray:
+        """The probability of 1."""
+        p = expit(self.naturals[0])
+        return p if self.point is None else np.where(self.is_point, self.point, p)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The probability of 1."""
+        return self.p
+
+    @property
+    def variance(self) -> np.ndarray:
+        """``p (1 - p)``."""
+        v = expit(self.naturals[0]) * expit(-self.naturals[0])
+        return v if self.point is None else np.where(self.is_point, 0.0, v)
+
+    @property
+    def proper(self) -> np.ndarray:
+        """Everywhere: two values always have a finite sum."""
+        return np.ones(self.shape, dtype=bool)
+
+    def expected_statistics(self) -> tuple[np.ndarray]:
+        """``E x``, the probability of 1."""
+        return (self.p,)
+
+    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance; the chart is the identity."""
+        return self.p, self.variance
+
+    @classmethod
+    def in_support(cls, x: Any) -> np.ndarray:
+        """Where a value is 0 or 1."""
+        x = np.asarray(x, dtype=float)
+        return (x == 0) | (x == 1)
+
+    # ---- densities ----------------------------------------------------------------------------------------------
+    def log_normaliser(self) -> np.ndarray:
+        """``log(1 + exp(log_odds))``, so log 2 where uniform; 0 at a point mass."""
+        n = np.logaddexp(0.0, self.naturals[0])
+        return n if self.point is None else np.where(self.is_point, 0.0, n)
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """``log p`` at 1, ``log(1 - p)`` at 0, -inf elsewhere."""
+        x = np.asarray(x, dtype=float)
+        l = self.naturals[0]
+        log_p = np.where(x == 1, log_expit(l), np.where(x == 0, log_expit(-l), -np.inf))
+        if self.point is None:
+            return log_p
+        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+
+    def entropy(self) -> np.ndarray:
+        """``-p log p - (1 - p) log(1 - p)`` in nats; 0 at a point mass."""
+        l = self.naturals[0]
+        h = -expit(l) * log_expit(l) - expit(-l) * log_expit(-l)
+        return h if self.point is None else np.where(self.is_point, 0.0, h)
+
+    def kl(self, other: Self) -> np.ndarray:
+        """``KL(self || other)`` in nats; infinite where `other` gives 0 to what `self` holds possible."""
+        p, q = (expit(self.naturals[0]), expit(-self.naturals[0])) if self.point is None else (self.p, 1.0 - self.p)
+        l, k = self.naturals[0], other.naturals[0]
+        kl = p * (log_expit(l) - log_expit(k)) + q * (log_expit(-l) - log_expit(-k))
+        if self.point is not None:
+            kl = np.where(self.is_point, -other.log_density(np.where(self.is_point, self.point, 1.0)), kl)
+        if other.point is not None:
+            same = self.is_point & (self.log_odds == other.log_odds)
+            kl = np.where(other.is_point, np.where(same, 0.0, np.inf), kl)
+        return np.maximum(kl, 0.0)
+
+    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Draws of shape ``(*n, *shape)``, 0. or 1."""
+        n = (n,) if isinstance(n, int) else n
+        return (rng.random((*n, *self.shape)) < self.p).astype(float)
+
+    def _parameters_text(self) -> str:
+        return f"p {_short(self.p)}"

@@ -1,0 +1,258 @@
+"""Beta messages on the unit interval."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
+
+from heliograph.errors import ImproperError, ModelError
+from heliograph.families.base import Family, _short
+from heliograph.families.inversions import inverse_beta_chart, inverse_dirichlet
+from heliograph.families.stirling import binet, excess, stirling_divergence, trigamma
+
+__all__ = ["Beta"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Beta(Family):
+    """``Beta(p; a, b)``, kept as ``exp((a - 1) log p + (b - 1) log(1 - p))``.
+
+    Uniform: ``a = b = 1``, the constant 1, which on the unit interval is also proper. Point mass: all mass at one
+    value in ``[0, 1]``. Improper: an a or b that is not positive (its mean is NaN, its variance infinite).
+
+    >>> Beta(2.0, 1.0) * Beta(3.0, 1.0)
+    Beta(a 4., b 1.)
+    >>> Beta.from_statistics(*Beta(2.0, 3.0).expected_statistics())
+    Beta(a 2., b 3.)
+    """
+
+    __slots__ = ()
+    chart = "logit"
+    ranks = (0, 0)
+    statistics = ("log p", "log(1 - p)")
+
+    def __init__(self, a: Any, b: Any) -> None:
+        a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+        if not ((a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b)).all():
+            raise ModelError(
+                f"a Beta needs finite positive a and b, not a {_short(a)} and b {_short(b)}; "
+                "for an improper message use Beta.from_naturals((a - 1, b - 1))"
+            )
+        self._init((a - 1.0, b - 1.0))
+
+    # ---- making -------------------------------------------------------------------------------------------------
+    @classmethod
+    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
+        """The constant 1, which is Beta(1, 1)."""
+        return cls.from_naturals((np.zeros(shape), np.zeros(shape)))
+
+    @classmethod
+    def point_mass(cls, value: Any) -> Self:
+        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
+        value = np.array(value, dtype=float)
+        if (value < 0).any() or (value > 1).any():
+            raise ModelError(f"a Beta's point mass lies between 0 and 1, not at {_short(value)}")
+        zeros = np.zeros(value.shape), np.zeros(value.shape)
+        return cls.from_naturals(zeros, None if np.isnan(value).all() else value)
+
+    @classmethod
+    def from_statistics(cls, mean_log: Any, mean_log1m: Any) -> Self:
+        """The EP projection: the member with these ``E log p`` and ``E log(1 - p)``.
+
+        What is known of a large ``a + b`` is a small difference of the two; where that is rounding (above 1e8) supply
+        it accurately to `from_mean_logit_and_gap` instead.
+        """
+        t = np.stack(np.broadcast_arrays(np.asarray(mean_log, float), np.asarray(mean_log1m, float)))
+        if not (t < 0).all():
+            raise ModelError(f"E log p and E log(1 - p) are negative, not {_short(t[0])} and {_short(t[1])}")
+        gap = -t.max(axis=0) - np.log1p(np.exp(-np.abs(t[0] - t[1])))
+        gap = np.where(np.abs(gap) <= 4e-16, 0.0, gap)  # rounding of log 2: a point mass, not an error
+        return cls.from_mean_logit_and_gap(t[0] - t[1], gap)
+
+    @classmethod
+    def from_mean_logit_and_gap(cls, mean_logit: Any, gap: Any) -> Self:
+        """The EP projection from ``E logit p`` and ``gap = -log(exp(E log p) + exp(E log(1 - p))) >= 0``.
+
+        A quadrature over ``z = logit p`` finds the gap without cancellation: with ``q = sigmoid(E z)`` and ``d = z - E z``
+        it is the mean of ``log(1 + q (exp(d) - 1)) - q d``, nowhere negative. A gap of 0 is a point mass.
+        """
+        z, gap = np.broadcast_arrays(np.asarray(mean_logit, dtype=float), np.asarray(gap, dtype=float))
+        if not ((gap >= 0) & np.isfinite(z)).all():
+            raise ModelError(f"no Beta has E logit p = {_short(z)} with gap {_short(gap)}; the gap is never negative")
+        is_point = gap == 0
+        ab = inverse_dirichlet(np.stack([log_expit(z), log_expit(-z)], axis=-1), np.where(is_point, 1.0, gap))
+        return cls._settled(ab[..., 0], ab[..., 1], is_point, expit(z))
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean and variance: a named alternative to the EP projection."""
+        mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
+        spread = mean * (1.0 - mean)
+        is_point = variance == 0
+        if not (((mean > 0) & (mean < 1) & (variance < spread) | is_point) & (variance >= 0)).all():
+            raise ModelError(
+                "a Beta needs a mean between 0 and 1 and a variance below mean (1 - mean), not mean "
+                f"{_short(mean)} and variance {_short(variance)}"
+            )
+        total = (spread - variance) / np.where(is_point, 1.0, variance)
+        return cls._settled(mean * total, (1.0 - mean) * total, is_point, mean)
+
+    @classmethod
+    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
+        """The member whose logit has this mean and variance."""
+        mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
+        if not (variance >= 0).all():
+            raise ModelError(f"the variance of logit p is 0 or more, not {_short(variance)}")
+        is_point = variance == 0
+        a, b = inverse_beta_chart(mean, np.where(is_point, 1.0, variance))
+        return cls._settled(a, b, is_point, expit(mean))
+
+    @classmethod
+    def _settled(cls, a: np.ndarray, b: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
+        if not is_point.any():
+            return cls.from_naturals((a - 1.0, b - 1.0))
+        naturals = np.where(is_point, 0.0, a - 1.0), np.where(is_point, 0.0, b - 1.0)
+        return cls.from_naturals(naturals, np.where(is_point, value, np.nan))
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    @property
+    def a(self) -> np.ndarray:
+        """The first parameter; infinite at a point mass."""
+        a = self.naturals[0] + 1.0
+        return a if self.point is None else np.where(self.is_point, np.inf, a)
+
+    @property
+    def b(self) -> np.ndarray:
+        """The second parameter; infinite at a point mass."""
+        b = self.naturals[1] + 1.0
+        return b if self.point is None else np.where(self.is_point, np.inf, b)
+
+    @property
+    def _soft(self) -> np.ndarray:
+        soft = (self.naturals[0] > -1.0) & (self.naturals[1] > -1.0)
+        return soft if self.point is None else soft & ~self.is_point
+
+    @property
+    def proper(self) -> np.ndarray:
+        """Where a and b are positive, or the entry is a point mass."""
+        return (self.naturals[0] > -1.0) & (self.naturals[1] > -1.0)
+
+    def _safe(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        soft = self._soft
+        return soft, np.where(soft, self.naturals[0] + 1.0, 1.0), np.where(soft, self.naturals[1] + 1.0, 1.0)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """``a / (a + b)``; NaN where the message is improper."""
+        soft, a, b = self._safe()
+        mean = np.where(soft, a / (a + b), np.nan)
+        return mean if self.point is None else np.where(self.is_point, self.point, mean)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """``a b / ((a + b)^2 (a + b + 1))``; infinite where the message is improper."""
+        soft, a, b = self._safe()
+        s = a + b
+        variance = np.where(soft, (a / s) * (b / s) / (s + 1.0), np.inf)
+        return variance if self.point is None else np.where(self.is_point, 0.0, variance)
+
+    def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
+        """``E log p`` and ``E log(1 - p)``; -inf at a point mass on the border."""
+        soft, a, b = self._safe()
+        total = psi(a + b)
+        first, second = np.where(soft, psi(a) - total, np.nan), np.where(soft, psi(b) - total, np.nan)
+        if self.point is not None:
+            is_point = self.is_point
+            x = np.where(is_point, self.point, 0.5)
+            first = np.where(is_point, _log(x), first)
+            second = np.where(is_point, _log(1.0 - x), second)
+        return first, second
+
+    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of ``logit p``; NaN and infinite where the message is improper."""
+        soft, a, b = self._safe()
+        mean, variance = np.where(soft, psi(a) - psi(b), np.nan), np.where(soft, trigamma(a) + trigamma(b), np.inf)
+        if self.point is not None:
+            is_point = self.is_point
+            x = np.where(is_point, self.point, 0.5)
+            mean, variance = np.where(is_point, _log(x) - _log(1.0 - x), mean), np.where(is_point, 0.0, variance)
+        return mean, variance
+
+    @classmethod
+    def in_support(cls, x: Any) -> np.ndarray:
+        """Where a value lies in ``[0, 1]``."""
+        x = np.asarray(x, dtype=float)
+        return (x >= 0) & (x <= 1)
+
+    # ---- densities ----------------------------------------------------------------------------------------------
+    def log_normaliser(self) -> np.ndarray:
+        """``log B(a, b)``; 0 where improper or a point (and where uniform, by its own value)."""
+        soft, a, b = self._safe()
+        return np.where(soft, betaln(a, b), 0.0)
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """``log Beta(x)``; an improper entry is read as ``exp((a - 1) log x + (b - 1) log(1 - x))``."""
+        x = np.asarray(x, dtype=float)
+        soft, a, b = self._safe()
+        border = (x <= 0) | (x >= 1) | np.isnan(x)
+        safe = np.where(border, 0.5, x)
+        s = a + b
+        # the large terms of large a and b cancel on paper: what is left is s KL(mean || x) and Binet's remainders
+        log_p = (
+            -a * excess((safe * s - a) / a)
+            - b * excess(((1.0 - safe) * s - b) / b)
+            - np.log(safe)
+            - np.log1p(-safe)
+            + 0.5 * (np.log(a) + np.log(b) - np.log(s) - _LOG_2PI)
+            - binet(a)
+            - binet(b)
+            + binet(s)
+        )
+        plain = xlogy(self.naturals[0], safe) + xlog1py(self.naturals[1], -safe)
+        edge = np.clip(x, 0.0, 1.0)
+        at_border = xlogy(self.naturals[0], edge) + xlog1py(self.naturals[1], -edge) - self.log_normaliser()
+        at_border = np.where(self.in_support(x), at_border, -np.inf)
+        log_p = np.where(border, at_border, np.where(soft, log_p, plain))
+        if self.point is None:
+            return log_p
+        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+
+    def entropy(self) -> np.ndarray:
+        """``-E log Beta(p)`` in nats; -inf at a point mass, NaN where there is no distribution."""
+        soft, a, b = self._safe()
+        s = a + b
+        h = betaln(a, b) - (a - 1.0) * psi(a) - (b - 1.0) * psi(b) + (s - 2.0) * psi(s)
+        h = np.where(soft, h, np.nan)
+        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+
+    def kl(self, other: Self) -> np.ndarray:
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        soft1, a1, b1 = self._safe()
+        soft2, a2, b2 = other._safe()
+        s1, s2 = a1 + b1, a2 + b2
+        cross = (a1 * b2 - a2 * b1) / s1  # m1 / m2 - 1 = cross / a2, and for 1 - m it is -cross / b2
+        kl = a2 * excess(cross / a2) + b2 * excess(-cross / b2)
+        kl = kl + stirling_divergence(a1, a2) + stirling_divergence(b1, b2) - stirling_divergence(s1, s2)
+        kl = np.where(soft1 & soft2, np.maximum(kl, 0.0), np.inf)
+        if self.point is None or other.point is None:
+            return kl
+        return np.where(self.is_point & other.is_point & (self.point == other.point), 0.0, kl)
+
+    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Draws of shape ``(*n, *shape)``."""
+        if not np.all(self.proper):
+            raise ImproperError("cannot sample a Beta that is improper; give it a prior first")
+        n = (n,) if isinstance(n, int) else n
+        _, a, b = self._safe()
+        draws = rng.beta(a, b, (*n, *self.shape))
+        return draws if self.point is None else np.where(self.is_point, self.point, draws)
+
+    def _parameters_text(self) -> str:
+        return f"a {_short(self.a)}, b {_short(self.b)}"
+
+
+def _log(x: np.ndarray) -> np.ndarray:
+    return np.log(x, out=np.full(np.shape(x), -np.inf), where=x > 0)

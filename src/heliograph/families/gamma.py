@@ -1,0 +1,246 @@
+"""Gamma messages on the positive numbers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import gammaln, psi
+
+from heliograph.errors import ImproperError, ModelError
+from heliograph.families.base import Family, _short
+from heliograph.families.inversions import inverse_digamma_gap, inverse_trigamma
+from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
+
+__all__ = ["Gamma"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Gamma(Family):
+    """``Gamma(x; shape, rate)``, kept as ``exp((shape - 1) log x - rate x)``.
+
+    Uniform: ``shape = 1, rate = 0``, the constant 1. Point mass: all mass at one value ``x > 0``. Improper: a
+    shape or a rate that is not positive (its mean is NaN, its variance infinite, as for the uniform message).
+    The Gamma's own shape is `shape_parameter`; `shape` is the plate's. Since ``shape - 1`` is what is stored, a shape s
+    far below 1 is known to 1e-16 / s of itself.
+
+    >>> Gamma(2.0, 1.0) * Gamma(3.0, 1.0)
+    Gamma(shape 4., rate 2.)
+    >>> Gamma.from_statistics(*Gamma(2.0, 3.0).expected_statistics())
+    Gamma(shape 2., rate 3.)
+    """
+
+    __slots__ = ()
+    chart = "log"
+    ranks = (0, 0)
+    statistics = ("log x", "-x")
+
+    def __init__(self, shape: Any, rate: Any) -> None:
+        shape, rate = np.broadcast_arrays(np.asarray(shape, dtype=float), np.asarray(rate, dtype=float))
+        if not ((shape > 0) & (rate > 0) & np.isfinite(shape) & np.isfinite(rate)).all():
+            raise ModelError(
+                f"a Gamma needs a finite positive shape and rate, not shape {_short(shape)} and rate {_short(rate)}; "
+                "for an improper message use Gamma.from_naturals((shape - 1, rate)), for no information Gamma.uniform()"
+            )
+        self._init((shape - 1.0, np.array(rate)))
+
+    # ---- making -------------------------------------------------------------------------------------------------
+    @classmethod
+    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
+        """The constant 1."""
+        return cls.from_naturals((np.zeros(shape), np.zeros(shape)))
+
+    @classmethod
+    def point_mass(cls, value: Any) -> Self:
+        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
+        value = np.array(value, dtype=float)
+        if (value <= 0).any() or np.isposinf(value).any():
+            raise ModelError(f"a Gamma's point mass lies at a finite positive number, not at {_short(value)}")
+        zeros = np.zeros(value.shape), np.zeros(value.shape)
+        return cls.from_naturals(zeros, None if np.isnan(value).all() else value)
+
+    @classmethod
+    def from_statistics(cls, mean: Any, mean_log: Any) -> Self:
+        """The EP projection: the member with ``E x = mean`` and ``E log x = mean_log``.
+
+        The difference of the two logarithms is all that is known of the shape; where it is rounding (shapes above
+        1e8) supply it accurately to `from_mean_and_log_gap` instead.
+        """
+        mean = np.asarray(mean, dtype=float)
+        if not (mean > 0).all():
+            raise ModelError(f"a Gamma needs a positive mean, not {_short(mean)}")
+        return cls.from_mean_and_log_gap(mean, np.log(mean) - np.asarray(mean_log, dtype=float))
+
+    @classmethod
+    def from_mean_and_log_gap(cls, mean: Any, gap: Any) -> Self:
+        """The EP projection from ``E x`` and ``gap = log E x - E log x >= 0``, both to full relative precision.
+
+        A quadrature finds the gap without cancellation, as the mean of ``d - log(1 + d)`` for ``d = x / E x - 1``. A gap
+        of 0 is a point mass.
+        """
+        mean, gap = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(gap, dtype=float))
+        # log E x and E log x agree to their own rounding: that is a point mass and not an error
+        is_point = np.abs(gap) <= 4e-16 * np.maximum(1.0, np.abs(np.log(mean)))
+        is_point &= gap <= 1e-30
+        if not ((gap > 0) | is_point).all():
+            raise ModelError(f"no Gamma has log E x - E log x = {_short(gap)}; that gap is never negative")
+        s = inverse_digamma_gap(np.where(is_point, 1.0, gap))
+        return cls._settled(s, s / mean, is_point, mean)
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean and variance: a named alternative to the EP projection."""
+        mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
+        if not ((mean > 0) & (variance >= 0)).all():
+            raise ModelError(
+                f"a Gamma needs a positive mean and a variance of 0 or more, not {_short(mean)}, {_short(variance)}"
+            )
+        is_point = variance == 0
+        rate = mean / np.where(is_point, 1.0, variance)
+        return cls._settled(mean * rate, rate, is_point, mean)
+
+    @classmethod
+    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
+        """The member whose ``log x`` has this mean and variance."""
+        mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
+        if not (variance >= 0).all():
+            raise ModelError(f"the variance of log x is 0 or more, not {_short(variance)}")
+        is_point = variance == 0
+        s = inverse_trigamma(np.where(is_point, 1.0, variance))
+        return cls._settled(s, s * np.exp(-digamma_gap(s) - mean), is_point, np.exp(mean))
+
+    @classmethod
+    def _settled(cls, s: np.ndarray, rate: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
+        if not is_point.any():
+            return cls.from_naturals((s - 1.0, rate))
+        naturals = np.where(is_point, 0.0, s - 1.0), np.where(is_point, 0.0, rate)
+        return cls.from_naturals(naturals, np.where(is_point, value, np.nan))
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    @property
+    def shape_parameter(self) -> np.ndarray:
+        """The Gamma's shape (not the plate's); infinite at a point mass."""
+        s = self.naturals[0] + 1.0
+        return s if self.point is None else np.where(self.is_point, np.inf, s)
+
+    @property
+    def rate(self) -> np.ndarray:
+        """The rate, one over the scale; infinite at a point mass."""
+        return self.naturals[1] if self.point is None else np.where(self.is_point, np.inf, self.naturals[1])
+
+    @property
+    def _soft(self) -> np.ndarray:
+        return (self.naturals[0] > -1.0) & (self.naturals[1] > 0)
+
+    @property
+    def proper(self) -> np.ndarray:
+        """Where shape and rate are positive, or the entry is a point mass."""
+        return self._soft if self.point is None else self._soft | self.is_point
+
+    @property
+    def mean(self) -> np.ndarray:
+        """``shape / rate``; NaN where the message is uniform or improper."""
+        s, rate = self.naturals[0] + 1.0, self.naturals[1]
+        mean = np.divide(s, rate, out=np.full(np.shape(s), np.nan), where=self._soft)
+        return mean if self.point is None else np.where(self.is_point, self.point, mean)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """``shape / rate^2``; infinite where the message is uniform or improper."""
+        s, rate = self.naturals[0] + 1.0, self.naturals[1]
+        soft = self._soft
+        variance = np.divide(s, rate, out=np.full(np.shape(s), np.inf), where=soft)
+        variance = np.divide(variance, rate, out=variance, where=soft)
+        return variance if self.point is None else np.where(self.is_point, 0.0, variance)
+
+    def _safe(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        soft = self._soft
+        return soft, np.where(soft, self.naturals[0] + 1.0, 1.0), np.where(soft, self.naturals[1], 1.0)
+
+    def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
+        """``E x`` and ``E log x``."""
+        soft, s, rate = self._safe()
+        mean_log = np.where(soft, psi(s) - np.log(rate), np.nan)
+        if self.point is not None:
+            is_point = self.is_point
+            mean_log = np.where(is_point, np.log(np.where(is_point, self.point, 1.0)), mean_log)
+        return self.mean, mean_log
+
+    def log_gap(self) -> np.ndarray:
+        """``log E x - E log x``, which the shape alone decides, to full relative precision; 0 at a point mass."""
+        soft, s, _ = self._safe()
+        gap = np.where(soft, digamma_gap(s), np.nan)
+        return gap if self.point is None else np.where(self.is_point, 0.0, gap)
+
+    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of ``log x``; NaN and infinite where the message is uniform or improper."""
+        soft, s, _ = self._safe()
+        variance = np.where(soft, trigamma(s), np.inf)
+        if self.point is not None:
+            variance = np.where(self.is_point, 0.0, variance)
+        return self.expected_statistics()[1], variance
+
+    @classmethod
+    def in_support(cls, x: Any) -> np.ndarray:
+        """Where a value is a finite positive number."""
+        x = np.asarray(x, dtype=float)
+        return (x > 0) & (x < np.inf)
+
+    # ---- densities ----------------------------------------------------------------------------------------------
+    def log_normaliser(self) -> np.ndarray:
+        """``log`` of the integral of ``exp((shape - 1) log x - rate x)``; 0 where uniform, improper or a point."""
+        soft, s, rate = self._safe()
+        return np.where(soft, gammaln(s) - s * np.log(rate), 0.0)
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """``log Gamma(x)``; a uniform or improper entry is read as ``exp((shape - 1) log x - rate x)``."""
+        x = np.asarray(x, dtype=float)
+        soft, s, rate = self._safe()
+        inside = (x > 0) & (x < np.inf)
+        safe = np.where(inside, x, 1.0)
+        log_x = np.log(safe)
+        # the large terms of a large shape cancel on paper: y - 1 - log y of y = x / mean
+        y = safe * rate / s
+        log_p = -s * excess(y - 1.0) - log_x + 0.5 * (np.log(s) - _LOG_2PI) - binet(s)
+        log_p = np.where(soft, log_p, self.naturals[0] * log_x - self.naturals[1] * safe)
+        power = np.broadcast_to(self.naturals[0], log_p.shape)
+        at_zero = np.where(power == 0, np.where(soft, np.log(rate), 0.0), np.where(power > 0, -np.inf, np.inf))
+        log_p = np.where(inside, log_p, np.where(x == 0, at_zero, -np.inf))
+        if self.point is None:
+            return log_p
+        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+
+    def entropy(self) -> np.ndarray:
+        """``-E log Gamma(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
+        soft, s, rate = self._safe()
+        # E[s (y - 1 - log y)] = s gap(s), and E log x = log(s / rate) - gap(s)
+        gap = digamma_gap(s)
+        h = (s - 1.0) * gap + np.log(s / rate) - 0.5 * (np.log(s) - _LOG_2PI) + binet(s)
+        h = np.where(soft, h, np.nan)
+        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+
+    def kl(self, other: Self) -> np.ndarray:
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        soft1, s1, r1 = self._safe()
+        soft2, s2, r2 = other._safe()
+        ratio = (s1 * r2 - s2 * r1) / (s2 * r1)  # mean over mean, less 1
+        kl = s2 * excess(ratio) + stirling_divergence(s1, s2)
+        both = soft1 & soft2
+        kl = np.where(both, np.maximum(kl, 0.0), np.inf)
+        if self.point is None or other.point is None:
+            return kl
+        return np.where(self.is_point & other.is_point & (self.point == other.point), 0.0, kl)
+
+    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Draws of shape ``(*n, *shape)``."""
+        if not np.all(self.proper):
+            raise ImproperError("cannot sample a Gamma that is uniform or improper; give it a prior first")
+        n = (n,) if isinstance(n, int) else n
+        _, s, rate = self._safe()
+        draws = rng.standard_gamma(s, (*n, *self.shape)) / rate
+        draws = np.maximum(draws, np.finfo(float).tiny)  # a shape near 0 underflows to 0, which is not in the support
+        return draws if self.point is None else np.where(self.is_point, self.point, draws)
+
+    def _parameters_text(self) -> str:
+        return f"shape {_short(self.shape_parameter)}, rate {_short(self.rate)}"

@@ -1,0 +1,305 @@
+"""Gaussian messages on vectors."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from heliograph.errors import ImproperError, ModelError
+from heliograph.families.base import Family, _short
+from heliograph.families.gaussian import Gaussian
+
+__all__ = ["MultivariateGaussian"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class MultivariateGaussian(Family):
+    """``N(x; mean, covariance)`` on vectors, kept as ``exp(shift'x - x' precision x / 2)``.
+
+    Uniform: shift and precision 0 (its mean is NaN, its covariance infinite on the diagonal and NaN beside it). Point
+    mass: all mass at one vector, covariance 0. Improper: a precision that is not positive definite (read like uniform).
+
+    >>> MultivariateGaussian([1.0, 2.0], covariance=np.eye(2)) * MultivariateGaussian([3.0, 2.0], precision=np.eye(2))
+    MultivariateGaussian(mean [2., 2.], variance [0.5, 0.5])
+    """
+
+    __slots__ = ("_factor", "_moments")
+    ranks = (1, 2)
+    point_rank = 1
+    statistics = ("x", "x x'")
+
+    _factor: tuple[np.ndarray, np.ndarray]  # kept once computed: where positive definite, and the Cholesky factor
+    _moments: tuple[np.ndarray, np.ndarray]  # kept once computed: mean and covariance
+
+    def __init__(self, mean: Any, covariance: Any = None, *, precision: Any = None) -> None:
+        if (covariance is None) == (precision is None):
+            raise ModelError("a MultivariateGaussian needs a mean and either a covariance or a precision")
+        name = "covariance" if precision is None else "precision"
+        matrix = np.asarray(covariance if precision is None else precision, dtype=float)
+        mean = np.asarray(mean, dtype=float)
+        if mean.ndim < 1 or matrix.ndim < 2 or matrix.shape[-2:] != (mean.shape[-1],) * 2:
+            raise ModelError(
+                f"a MultivariateGaussian with a mean of shape {mean.shape} needs a {name} that ends in two axes of the "
+                f"mean's length, not one of shape {matrix.shape}"
+            )
+        lower = _checked_cholesky(matrix, name)
+        shape = np.broadcast_shapes(mean.shape[:-1], matrix.shape[:-2])
+        d = mean.shape[-1]
+        if precision is None:
+            half = _inverse_of_lower(lower)
+            matrix = np.swapaxes(half, -1, -2) @ half
+        else:
+            matrix = 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
+        shift = np.einsum("...ij,...j->...i", matrix, mean)
+        self._init((np.broadcast_to(shift, (*shape, d)).copy(), np.broadcast_to(matrix, (*shape, d, d)).copy()))
+
+    # ---- making -------------------------------------------------------------------------------------------------
+    @classmethod
+    def uniform(cls, shape: tuple[int, ...] | int = (), dimension: int = 1) -> Self:
+        """The constant 1 on vectors of length `dimension`."""
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return cls.from_naturals((np.zeros((*shape, dimension)), np.zeros((*shape, dimension, dimension))))
+
+    @classmethod
+    def point_mass(cls, value: Any) -> Self:
+        """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
+        value = np.array(value, dtype=float)
+        if value.ndim < 1:
+            raise ModelError("a MultivariateGaussian's point mass lies at a vector, not at a number")
+        missing = np.isnan(value)
+        if (missing.any(axis=-1) != missing.all(axis=-1)).any():
+            raise ModelError("a MultivariateGaussian's point mass is a whole vector: all of its entries NaN, or none")
+        zeros = np.zeros(value.shape), np.zeros((*value.shape, value.shape[-1]))
+        return cls.from_naturals(zeros, None if missing.all() else value)
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean, these variances, and no correlation."""
+        variance = np.asarray(variance, dtype=float)
+        return cls(mean, variance[..., None] * np.eye(variance.shape[-1]))
+
+    @classmethod
+    def from_statistics(cls, first: Any, second: Any) -> Self:
+        """The EP projection: the member with ``E x = first`` and ``E x x' = second``."""
+        first = np.asarray(first, dtype=float)
+        return cls(first, np.asarray(second, dtype=float) - first[..., :, None] * first[..., None, :])
+
+    @classmethod
+    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean, and this covariance (or, without correlation, these variances)."""
+        mean, variance = np.asarray(mean, dtype=float), np.asarray(variance, dtype=float)
+        return cls(mean, variance) if variance.ndim > mean.ndim else cls.from_mean_variance(mean, variance)
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    @property
+    def dimension(self) -> int:
+        """The length of the vector."""
+        return self.naturals[0].shape[-1]
+
+    @property
+    def shift(self) -> np.ndarray:
+        """Precision times mean."""
+        return self.naturals[0]
+
+    @property
+    def precision(self) -> np.ndarray:
+        """The inverse of the covariance; infinite on the diagonal at a point mass."""
+        if self.point is None:
+            return self.naturals[1]
+        certain = np.where(np.eye(self.dimension, dtype=bool), np.inf, 0.0)
+        return np.where(self.is_point[..., None, None], certain, self.naturals[1])
+
+    def _cholesky(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the precision is positive definite, and its Cholesky factor (the identity elsewhere)."""
+        try:
+            return self._factor
+        except AttributeError:
+            object.__setattr__(self, "_factor", _cholesky(self.naturals[1]))
+            return self._factor
+
+    def _mean_and_covariance(self) -> tuple[np.ndarray, np.ndarray]:
+        try:
+            return self._moments
+        except AttributeError:
+            pass
+        soft, lower = self._cholesky()
+        half = _inverse_of_lower(lower)
+        covariance = np.swapaxes(half, -1, -2) @ half
+        mean = np.einsum("...ji,...j->...i", half, np.einsum("...ij,...j->...i", half, self.naturals[0]))
+        if not np.all(soft):
+            mean = np.where(soft[..., None], mean, np.nan)
+            nothing = np.where(np.eye(self.dimension, dtype=bool), np.inf, np.nan)
+            covariance = np.where(soft[..., None, None], covariance, nothing)
+        if self.point is not None:
+            is_point = self.is_point
+            mean = np.where(is_point[..., None], self.point, mean)
+            covariance = np.where(is_point[..., None, None], 0.0, covariance)
+        object.__setattr__(self, "_moments", (mean, covariance))
+        return mean, covariance
+
+    @property
+    def proper(self) -> np.ndarray:
+        """Where the precision is positive definite, or the entry is a point mass."""
+        soft = self._cholesky()[0]
+        return soft if self.point is None else soft | self.is_point
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean vector; NaN where the message is uniform or improper."""
+        return self._mean_and_covariance()[0]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """The covariance; infinite on the diagonal where the message is uniform or improper, 0 at a point mass."""
+        return self._mean_and_covariance()[1]
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The diagonal of the covariance."""
+        return np.diagonal(self._mean_and_covariance()[1], axis1=-2, axis2=-1)
+
+    def marginal(self, index: Any) -> Any:
+        """The marginal of one component (a `Gaussian`) or of several (a `MultivariateGaussian`).
+
+        >>> MultivariateGaussian([1.0, 2.0], covariance=[[2.0, 1.0], [1.0, 3.0]]).marginal(1)
+        Gaussian(mean 2., variance 3.)
+        """
+        mean, covariance = self._mean_and_covariance()
+        proper = self.proper
+        if isinstance(index, (int, np.integer)):
+            v = covariance[..., index, index]
+            out = Gaussian(np.where(proper, mean[..., index], 0.0), np.where(proper, v, 1.0))
+            return out if np.all(proper) else out ** np.where(proper, 1.0, 0.0)
+        index = np.arange(self.dimension)[index]
+        if not np.all(proper) or self.point is not None:
+            raise ImproperError("the marginal of several components needs a proper MultivariateGaussian, no point mass")
+        return type(self)(mean[..., index], covariance[..., index[:, None], index])
+
+    def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
+        """``E x`` and ``E x x'``."""
+        mean, covariance = self._mean_and_covariance()
+        return mean, covariance + mean[..., :, None] * mean[..., None, :]
+
+    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and componentwise variance on the chart, here the vector itself."""
+        return self.mean, self.variance
+
+    @classmethod
+    def in_support(cls, x: Any) -> np.ndarray:
+        """Where a vector is finite."""
+        return np.isfinite(x).all(axis=-1)
+
+    # ---- densities ----------------------------------------------------------------------------------------------
+    def log_normaliser(self) -> np.ndarray:
+        """``log`` of the integral of ``exp(shift'x - x' precision x / 2)``; 0 where uniform, improper or a point."""
+        soft, lower = self._cholesky()
+        white = _solve_lower(lower, self.naturals[0])
+        return np.where(soft, 0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) - _log_diagonal(lower), 0.0)
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """``log N(x)``; a uniform or improper entry is read as ``exp(shift'x - x' precision x / 2)``."""
+        x = np.asarray(x, dtype=float)
+        soft, lower = self._cholesky()
+        mean = np.where(soft[..., None], self._mean_and_covariance()[0], 0.0)
+        white = np.einsum("...ji,...j->...i", lower, x - mean)
+        log_p = -0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) + _log_diagonal(lower)
+        if not np.all(soft):
+            shift, precision = self.naturals
+            plain = (shift * x).sum(-1) - 0.5 * np.einsum("...i,...ij,...j->...", x, precision, x)
+            log_p = np.where(soft, log_p, plain)
+        if self.point is None:
+            return log_p
+        return np.where(self.is_point, np.where((x == self.point).all(-1), 0.0, -np.inf), log_p)
+
+    def entropy(self) -> np.ndarray:
+        """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
+        soft, lower = self._cholesky()
+        h = np.where(soft, 0.5 * self.dimension * (_LOG_2PI + 1) - _log_diagonal(lower), np.nan)
+        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+
+    def kl(self, other: Self) -> np.ndarray:
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        soft1, lower1 = self._cholesky()
+        soft2, lower2 = other._cholesky()
+        both = soft1 & soft2
+        # lower2' (covariance1) lower2 = r r' for r = lower2' lower1'^-1: its trace and determinant stay positive
+        r = np.swapaxes(_inverse_of_lower(lower1) @ lower2, -1, -2)
+        gap = np.where(both[..., None], self.mean - other.mean, 0.0)
+        white = np.einsum("...ji,...j->...i", lower2, gap)
+        log_ratio = _log_diagonal(lower1) - _log_diagonal(lower2)
+        kl = 0.5 * ((r**2).sum((-1, -2)) - self.dimension + (white**2).sum(-1)) + log_ratio
+        kl = np.where(both, np.maximum(kl, 0.0), np.inf)
+        if self.point is None or other.point is None:
+            return kl
+        same = (self.point == other.point).all(-1)
+        return np.where(self.is_point & other.is_point & same, 0.0, kl)
+
+    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Draws of shape ``(*n, *shape, dimension)``."""
+        if not np.all(self.proper):
+            raise ImproperError(
+                "cannot sample a MultivariateGaussian that is uniform or improper; give it a prior first"
+            )
+        n = (n,) if isinstance(n, int) else n
+        white = rng.standard_normal((*n, *self.shape, self.dimension))
+        half = _inverse_of_lower(self._cholesky()[1])
+        noise = np.einsum("...ji,...j->...i", half, white)
+        if self.point is not None:
+            noise = np.where(self.is_point[..., None], 0.0, noise)
+        return self.mean + noise
+
+    def _parameters_text(self) -> str:
+        return f"mean {_short(self.mean)}, variance {_short(self.variance)}"
+
+
+def _cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where a batch of matrices is positive definite, and lower Cholesky factors, the identity elsewhere."""
+    try:
+        return np.ones(matrix.shape[:-2], dtype=bool), np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        pass
+    positive = np.linalg.eigvalsh(matrix)[..., 0] > 0
+    eye = np.eye(matrix.shape[-1])
+    lower = np.empty_like(matrix)
+    flat, good, out = matrix.reshape(-1, *eye.shape), positive.reshape(-1).copy(), lower.reshape(-1, *eye.shape)
+    for i in range(len(flat)):  # a rare path: some entry of the plate is not positive definite
+        try:
+            out[i] = np.linalg.cholesky(flat[i]) if good[i] else eye
+        except np.linalg.LinAlgError:
+            out[i], good[i] = eye, False
+    return good.reshape(matrix.shape[:-2]), lower
+
+
+def _inverse_of_lower(lower: np.ndarray) -> np.ndarray:
+    """The inverse of each lower-triangular matrix."""
+    eye = np.eye(lower.shape[-1])
+    if lower.ndim == 2:
+        return solve_triangular(lower, eye, lower=True, check_finite=False)
+    return np.linalg.solve(lower, np.broadcast_to(eye, lower.shape))
+
+
+def _solve_lower(lower: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    return np.linalg.solve(lower, vector[..., None])[..., 0]
+
+
+def _log_diagonal(lower: np.ndarray) -> np.ndarray:
+    return np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(-1)
+
+
+def _checked_cholesky(matrix: np.ndarray, name: str) -> np.ndarray:
+    if not np.isfinite(matrix).all():
+        raise ModelError(f"the {name} of a MultivariateGaussian has entries that are not finite")
+    scale = np.abs(matrix).max(axis=(-1, -2), keepdims=True, initial=0.0)
+    # 1e-8 of the largest entry: more than any rounding of an honest computation, less than any mistake
+    if (np.abs(matrix - np.swapaxes(matrix, -1, -2)) > 1e-8 * scale).any():
+        raise ModelError(f"the {name} of a MultivariateGaussian must be symmetric; use (m + m.T) / 2 if it nearly is")
+    good, lower = _cholesky(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))
+    if not np.all(good):
+        raise ModelError(
+            f"the {name} of a MultivariateGaussian must be positive definite, and its smallest eigenvalue is "
+            f"{np.linalg.eigvalsh(matrix).min():.3g}; add to its diagonal"
+        )
+    return lower
