@@ -70,8 +70,8 @@ def binet(x: Any) -> np.ndarray:
 def excess(d: Any) -> np.ndarray:
     """``d - log(1 + d) >= 0`` for ``d > -1``, exact also near 0 where it is ``d^2 / 2``.
 
-    >>> float(excess(1e-12))
-    5e-25
+    >>> float(excess(1e-20))
+    5e-41
     """
     d = np.asarray(d, dtype=float)
     small = np.abs(d) < 0.04

@@ -1,0 +1,239 @@
+"""Dirichlet messages on the simplex."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import gammaln, logsumexp, psi, xlogy
+
+from heliograph.errors import ImproperError, ModelError
+from heliograph.families.base import Family, _short
+from heliograph.families.inversions import inverse_dirichlet
+from heliograph.families.stirling import binet, excess, stirling_divergence
+
+__all__ = ["Dirichlet"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Dirichlet(Family):
+    """``Dirichlet(p; concentration)`` on vectors that sum to 1, kept as ``exp(sum_k (concentration_k - 1) log p_k)``.
+
+    Uniform: all concentrations 1, the constant 1, which on the simplex is also proper (its normaliser is
+    ``1 / (K - 1)!``). Point mass: all mass at one vector of the simplex. Improper: a concentration that is not positive
+    (its mean is NaN, its variance infinite).
+
+    >>> Dirichlet([1.0, 2.0, 3.0]) * Dirichlet([2.0, 1.0, 1.0])
+    Dirichlet(concentration [2., 2., 3.])
+    """
+
+    __slots__ = ()
+    chart = "simplex"
+    ranks = (1,)
+    point_rank = 1
+    statistics = ("log p",)
+
+    def __init__(self, concentration: Any) -> None:
+        a = np.asarray(concentration, dtype=float)
+        if a.ndim < 1 or a.shape[-1] < 2 or not ((a > 0) & np.isfinite(a)).all():
+            raise ModelError(
+                f"a Dirichlet needs a vector of two or more finite positive concentrations, not {_short(a)}; for an "
+                "improper message use Dirichlet.from_naturals((concentration - 1,))"
+            )
+        self._init((a - 1.0,))
+
+    # ---- making -------------------------------------------------------------------------------------------------
+    @classmethod
+    def uniform(cls, shape: tuple[int, ...] | int = (), n_categories: int = 2) -> Self:
+        """The constant 1 on the simplex of `n_categories` corners, which is Dirichlet(1, ..., 1)."""
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return cls.from_naturals((np.zeros((*shape, n_categories)),))
+
+    @classmethod
+    def point_mass(cls, value: Any) -> Self:
+        """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
+        value = np.array(value, dtype=float)
+        missing = np.isnan(value)
+        if value.ndim < 1 or not (cls.in_support(value) | missing.all(axis=-1)).all():
+            raise ModelError(f"a Dirichlet's point mass is a vector of 0 or more that sums to 1, not {_short(value)}")
+        return cls.from_naturals((np.zeros(value.shape),), None if missing.all() else value)
+
+    @classmethod
+    def from_statistics(cls, mean_log: Any) -> Self:
+        """The EP projection: the member with these ``E log p_k``.
+
+        What is known of a large total concentration is a small difference of them; where that is rounding (above
+        1e8) supply it accurately to `from_log_centre_and_gap` instead.
+        """
+        t = np.asarray(mean_log, dtype=float)
+        if not (t < 0).all():
+            raise ModelError(f"E log p is negative, not {_short(t)}")
+        top = t.max(axis=-1, keepdims=True)
+        others = np.exp(t - top)
+        np.put_along_axis(others, t.argmax(axis=-1)[..., None], 0.0, axis=-1)
+        log_total = np.log1p(others.sum(axis=-1))
+        gap = -top[..., 0] - log_total
+        gap = np.where(np.abs(gap) <= 4e-16 * t.shape[-1], 0.0, gap)  # rounding: a point mass, not an error
+        return cls.from_log_centre_and_gap(t - top - log_total[..., None], gap)
+
+    @classmethod
+    def from_log_centre_and_gap(cls, log_centre: Any, gap: Any) -> Self:
+        """The EP projection from ``gap = -log sum_k exp(E log p_k) >= 0`` and ``log_centre = E log p + gap``.
+
+        A gap of 0 is a point mass at ``exp(log_centre)``.
+        """
+        log_centre, gap = np.asarray(log_centre, dtype=float), np.asarray(gap, dtype=float)
+        if not ((gap >= 0).all() and np.isfinite(log_centre).all()):
+            raise ModelError(f"no Dirichlet has gap {_short(gap)} at log centre {_short(log_centre)}; it is >= 0")
+        is_point = gap == 0
+        a = inverse_dirichlet(log_centre, np.where(is_point, 1.0, gap))
+        return cls._settled(a, is_point, np.exp(log_centre))
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean whose variances sum to those given: a named alternative to the EP projection.
+
+        A Dirichlet has one number for all its variances, so only their sum can be matched.
+        """
+        mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
+        spread, total = (mean * (1.0 - mean)).sum(axis=-1), variance.sum(axis=-1)
+        is_point = total == 0
+        ok = cls.in_support(mean) & (variance >= 0).all(-1) & (((mean > 0).all(-1) & (total < spread)) | is_point)
+        if not ok.all():
+            raise ModelError(
+                "a Dirichlet needs a mean inside the simplex and variances that sum to less than those of a single "
+                f"draw, not mean {_short(mean)} and variance {_short(variance)}"
+            )
+        s = (spread - total) / np.where(is_point, 1.0, total)
+        return cls._settled(mean * np.where(is_point, 1.0, s)[..., None], is_point, mean)
+
+    @classmethod
+    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean whose variances sum to those given."""
+        return cls.from_mean_variance(mean, variance)
+
+    @classmethod
+    def _settled(cls, a: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
+        if not is_point.any():
+            return cls.from_naturals((a - 1.0,))
+        mask = is_point[..., None]
+        return cls.from_naturals((np.where(mask, 0.0, a - 1.0),), np.where(mask, value, np.nan))
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    @property
+    def n_categories(self) -> int:
+        """The length of the vector."""
+        return self.naturals[0].shape[-1]
+
+    @property
+    def concentration(self) -> np.ndarray:
+        """The parameters; infinite at a point mass."""
+        a = self.naturals[0] + 1.0
+        return a if self.point is None else np.where(self.is_point[..., None], np.inf, a)
+
+    @property
+    def proper(self) -> np.ndarray:
+        """Where all concentrations are positive, or the entry is a point mass."""
+        return (self.naturals[0] > -1.0).all(axis=-1)
+
+    def _safe(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        soft = self.proper if self.point is None else self.proper & ~self.is_point
+        a = np.where(soft[..., None], self.naturals[0] + 1.0, 1.0)
+        return soft, a, a.sum(axis=-1)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The mean vector; NaN where the message is improper."""
+        soft, a, s = self._safe()
+        mean = np.where(soft[..., None], a / s[..., None], np.nan)
+        return mean if self.point is None else np.where(self.is_point[..., None], self.point, mean)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The variance of each component; infinite where the message is improper."""
+        soft, a, s = self._safe()
+        s = s[..., None]
+        variance = np.where(soft[..., None], (a / s) * ((s - a) / s) / (s + 1.0), np.inf)
+        return variance if self.point is None else np.where(self.is_point[..., None], 0.0, variance)
+
+    def expected_statistics(self) -> tuple[np.ndarray]:
+        """``E log p_k``, along the last axis."""
+        soft, a, s = self._safe()
+        mean_log = np.where(soft[..., None], psi(a) - psi(s)[..., None], np.nan)
+        if self.point is not None:
+            is_point = self.is_point[..., None]
+            x = np.where(is_point, self.point, 1.0)
+            log_x = np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)
+            mean_log = np.where(is_point, log_x, mean_log)
+        return (mean_log,)
+
+    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and componentwise variance on the simplex."""
+        return self.mean, self.variance
+
+    @classmethod
+    def in_support(cls, x: Any) -> np.ndarray:
+        """Where a vector has no negative entry and sums to 1 (to 1e-6, for vectors that were typed or rounded)."""
+        x = np.asarray(x, dtype=float)
+        return (x >= 0).all(axis=-1) & (np.abs(x.sum(axis=-1) - 1.0) <= 1e-6)
+
+    # ---- densities ----------------------------------------------------------------------------------------------
+    def log_normaliser(self) -> np.ndarray:
+        """``sum_k log Gamma(a_k) - log Gamma(sum a)``; 0 where improper or a point."""
+        soft, a, s = self._safe()
+        return np.where(soft, gammaln(a).sum(axis=-1) - gammaln(s), 0.0)
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """``log Dirichlet(x)`` in the first K - 1 coordinates; an improper entry is read as its exponential."""
+        x = np.asarray(x, dtype=float)
+        soft, a, s = self._safe()
+        inside = (x > 0).all(axis=-1)
+        safe = np.where(inside[..., None], x, 1.0 / self.n_categories)
+        # the large terms of large concentrations cancel on paper, as in Beta
+        y = (safe * s[..., None] - a) / a
+        log_p = (
+            (-a * excess(y) - np.log(safe) + 0.5 * (np.log(a) - _LOG_2PI) - binet(a)).sum(axis=-1)
+            - 0.5 * (np.log(s) - _LOG_2PI)
+            + binet(s)
+        )
+        edge = np.maximum(x, 0.0)
+        plain = xlogy(self.naturals[0], edge).sum(axis=-1) - self.log_normaliser()
+        log_p = np.where(inside & soft, log_p, np.where(self.in_support(x), plain, -np.inf))
+        if self.point is None:
+            return log_p
+        return np.where(self.is_point, np.where((x == self.point).all(axis=-1), 0.0, -np.inf), log_p)
+
+    def entropy(self) -> np.ndarray:
+        """``-E log Dirichlet(p)`` in nats; -inf at a point mass, NaN where there is no distribution."""
+        soft, a, s = self._safe()
+        terms = gammaln(a) - (a - 1.0) * psi(a)
+        h = terms.sum(axis=-1) - gammaln(s) + (s - self.n_categories) * psi(s)
+        h = np.where(soft, h, np.nan)
+        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+
+    def kl(self, other: Self) -> np.ndarray:
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        soft1, a1, s1 = self._safe()
+        soft2, a2, s2 = other._safe()
+        ratio = (a1 * s2[..., None] - a2 * s1[..., None]) / (a2 * s1[..., None])  # mean over mean, less 1
+        kl = (a2 * excess(ratio) + stirling_divergence(a1, a2)).sum(axis=-1) - stirling_divergence(s1, s2)
+        kl = np.where(soft1 & soft2, np.maximum(kl, 0.0), np.inf)
+        if self.point is None or other.point is None:
+            return kl
+        return np.where(self.is_point & other.is_point & (self.point == other.point).all(axis=-1), 0.0, kl)
+
+    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Draws of shape ``(*n, *shape, K)``."""
+        if not np.all(self.proper):
+            raise ImproperError("cannot sample a Dirichlet that is improper; give it a prior first")
+        n = (n,) if isinstance(n, int) else n
+        _, a, _ = self._safe()
+        # logarithms of gamma draws, for small concentrations would underflow: Gamma(a) = Gamma(a + 1) U^(1 / a)
+        size = (*n, *a.shape)
+        log_g = np.log(rng.standard_gamma(a + 1.0, size)) - rng.standard_exponential(size) / a
+        draws = np.exp(log_g - logsumexp(log_g, axis=-1, keepdims=True))
+        return draws if self.point is None else np.where(self.is_point[..., None], self.point, draws)
+
+    def _parameters_text(self) -> str:
+        return f"concentration {_short(self.concentration)}"
