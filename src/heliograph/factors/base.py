@@ -32,6 +32,8 @@ class Factor:
     ports: ClassVar[tuple[str, ...]] = ()  # parents first, the child last
     families: ClassVar[dict[str, tuple[type[Family], ...]]] = {}  # port -> families it takes; () for data only
     how: ClassVar[dict[str, str]] = {}  # port -> how its message is computed: "closed form", "quadrature", ...
+    data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
+    learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 
     @property

@@ -1,0 +1,272 @@
+"""The loop, as a generator: sweep, measure, damp, stop. Printing, plotting and checkpointing are a `for` over it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.engine.posterior import Posterior
+from heliograph.engine.properness import POLICIES
+from heliograph.engine.schedule import Schedule, plan
+from heliograph.engine.sending import Counts, Sender, clock
+from heliograph.engine.stopping import StopRule, after, changed_less_than
+from heliograph.engine.tables import Tables
+from heliograph.engine.trace import SweepInfo, Trace
+from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
+from heliograph.factors.black_box import Conduct
+from heliograph.families import Family
+from heliograph.graph.builder import Builder
+from heliograph.graph.check import check_graph
+from heliograph.graph.records import Graph
+
+__all__ = ["Step", "infer", "steps"]
+
+_MOST_DAMPING = 0.97  # beyond this a sweep moves nothing worth waiting for
+_PATIENCE = 12  # sweeps without a new smallest change before the damping is raised
+
+
+class Step(NamedTuple):
+    """The state after a sweep: the posterior so far, and the record of the sweep."""
+
+    posterior: Posterior
+    info: SweepInfo
+
+
+def steps(
+    model: Builder,
+    *,
+    operator: Any = "learned",
+    oracle: Any = None,
+    schedule: str = "parallel",
+    damping: float | None = None,
+    power: float = 1.0,
+    improper: str = "auto",
+    tolerance: float = 1e-3,
+    max_sweeps: int = 200,
+    stop: StopRule | None = None,
+    seed: int | np.random.Generator = 0,
+    executor: Any = None,
+) -> Iterator[Step]:
+    """Yield a `Step` after every sweep until the stopping rule holds.
+
+    `tolerance` is the posterior error in nats that is tolerated: of learned messages, and (a thousandth of it) of the
+    change in the last sweep. `damping` None adapts: none at first, more when a sweep diverges or stalls.
+
+    >>> from heliograph.engine import Model
+    >>> model = Model()
+    >>> x = model.gaussian("x", 0.0, variance=1.0)
+    >>> model.constrain(x > 1.0)
+    >>> for posterior, info in steps(model):
+    ...     pass
+    >>> posterior[x]
+    Gaussian(mean 1.5251, variance 0.1991)
+    """
+    _check_settings(schedule, damping, power, improper, tolerance, max_sweeps)
+    graph = model.graph
+    check_graph(graph)
+    rng = np.random.default_rng(seed) if not isinstance(seed, np.random.Generator) else seed
+    rule = stop if stop is not None else changed_less_than(tolerance * 1e-3) | after(max_sweeps)
+    run = _Run(graph, plan(graph), rng, schedule, damping, power, improper, rule)
+    run.sender.conduct = Conduct(
+        rng=rng, operator=operator, oracle=oracle, tolerance=tolerance, executor=executor, n_factors=_n_learned(graph)
+    )
+    return run.go()
+
+
+def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> Posterior:
+    """Run to the end of `steps` and return the last posterior, with progress on a terminal.
+
+    Warns, and returns ``converged=False``, when the stopping rule ended the run before the beliefs settled.
+    """
+    from heliograph.engine.progress import shown
+
+    last: Step | None = None
+    for last in shown(steps(model, **settings), progress):
+        pass
+    assert last is not None
+    posterior, info = last
+    if not posterior.converged and settings.get("stop") is None and settings.get("tolerance", 1e-3) > 0:
+        warnings.warn(
+            f"not converged after {posterior.n_sweeps} sweeps: variable {info.moving!r} still moves by {info.change:.2g} nats "
+            "a sweep; raise max_sweeps=, or set damping= between 0.5 and 0.9",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    failed = int(posterior.trace.total("n_failed"))
+    if failed:
+        warnings.warn(
+            f"the oracle could not answer {failed} messages (no weight, or too heavy tails); the old ones were kept",
+            OracleWarning,
+            stacklevel=3,
+        )
+    return posterior
+
+
+def _check_settings(
+    schedule: str, damping: float | None, power: float, improper: str, tolerance: float, max_sweeps: int
+) -> None:
+    if schedule not in ("parallel", "sequential"):
+        raise ModelError(f"schedule must be 'parallel' or 'sequential', not {schedule!r}")
+    if damping is not None and not 0 <= damping < 1:
+        raise ModelError(f"damping must lie in [0, 1) (0: none), not {damping}")
+    if not power > 0:
+        raise ModelError(f"power must be positive (1: plain EP), not {power}")
+    if improper not in POLICIES:
+        raise ModelError(f"improper must be one of {POLICIES}, not {improper!r}")
+    if not tolerance >= 0:
+        raise ModelError(f"tolerance must be 0 or more nats, not {tolerance}")
+    if not max_sweeps >= 1:
+        raise ModelError(f"max_sweeps must be 1 or more, not {max_sweeps}")
+
+
+def _n_learned(graph: Graph) -> int:
+    return sum(plate.size for plate in graph.plates if plate.factor.learns)
+
+
+class _Run:
+    """The state of one run of the loop."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        schedule: Schedule,
+        rng: np.random.Generator,
+        order: str,
+        damping: float | None,
+        power: float,
+        improper: str,
+        rule: StopRule,
+    ) -> None:
+        self.graph = graph
+        self.schedule = schedule
+        self.rng = rng
+        self.sequential = order == "sequential"
+        self.adaptive = damping is None
+        self.damping = damping or 0.0
+        self.rule = rule
+        self.tables = Tables(graph)
+        self.sender = Sender(graph, self.tables, improper, power, None)
+        self.trace = Trace()
+        looped = {(t.plate, t.to) for t in (*schedule.once, *schedule.sweep)}
+        every = {(p.position, port) for p in graph.plates for port in p.edges}
+        late = {graph.plates[p].edges[port].node for p, port in every - looped}
+        self.watched = [n for n in graph.nodes if n.given and not n.fully_observed and n.position not in late]
+        if not self.watched:
+            self.watched = [n for n in graph.nodes if not n.fully_observed and n.position not in late]
+
+    def go(self) -> Iterator[Step]:
+        """Yield after every sweep."""
+        self._initialise()
+        start = clock()
+        for task in self.schedule.once:
+            self.sender.send(task, 0.0)
+        if not self.schedule.sweep:
+            info = self._info(1, 0.0, "", False, start)
+            yield self._step(info, converged=True)
+            return
+        if self.sequential:
+            self.tables.own()
+        before = self._beliefs()
+        sweep, best, stalled = 0, np.inf, 0
+        while True:
+            sweep += 1
+            if sweep > 1:
+                start = clock()
+            kept = self.tables.snapshot(copy=self.sequential)
+            self.sender.sweep = sweep
+            self._sweep(sweep)
+            beliefs = self._beliefs()
+            change, moving, broken = self._change(beliefs, before)
+            if broken:
+                self.tables.restore(kept, copy=self.sequential)
+                self._damp_more()
+                beliefs = before
+            elif change < 0.95 * best:
+                best, stalled = change, 0
+            else:
+                stalled += 1
+                if stalled >= _PATIENCE:
+                    self._damp_more()
+                    best, stalled = change, 0
+            before = beliefs
+            info = self._info(sweep, change, moving, broken, start)
+            self.trace.sweeps.append(info)
+            done = self.rule(info) and not (broken and np.isfinite(change))
+            if done or (broken and self.damping >= _MOST_DAMPING):
+                yield self._step(info, self.rule.converged(info) and not broken)
+                return
+            yield self._step(info, False)
+
+    def _initialise(self) -> None:
+        """Messages start uniform, but where a factor breaks a symmetry by chance."""
+        for plate in self.graph.plates:
+            initial = getattr(plate.factor, "initial", None)
+            if initial is not None:
+                for port in plate.edges:
+                    message = initial(self.rng, port, plate.size, self.tables.sent[plate.position, port])
+                    if message is not None:
+                        self.tables.store(plate, port, message, None)
+
+    def _sweep(self, sweep: int) -> None:
+        if not self.sequential:
+            for task in self.schedule.sweep:
+                self.sender.send(task, self.damping)
+            return
+        forth = sweep % 2 == 1  # forth, then back: two sweeps are exact on a chain
+        strands = self.schedule.strands if forth else self.schedule.strands[::-1]
+        for strand in strands:
+            elements = range(strand.size) if forth else range(strand.size - 1, -1, -1)
+            for i in elements:
+                for task in strand.tasks:
+                    self.sender.send(task, self.damping, slice(i, i + 1))
+        self.tables.refresh()
+
+    def _beliefs(self) -> list[Family]:
+        return [self.tables.belief(node) for node in self.watched]
+
+    def _change(self, new: list[Family], old: list[Family]) -> tuple[float, str, bool]:
+        """The largest KL between successive beliefs, whose it is, and whether the sweep went wrong."""
+        change, moving, broken = 0.0, "", False
+        for node, a, b in zip(self.watched, new, old, strict=True):
+            if a is b:
+                continue
+            proper = a.proper
+            if not proper.all():
+                broken |= bool((b.proper & ~proper).any())
+                change, moving = np.inf, node.name
+                continue
+            largest = float(np.max(a.kl(b), initial=0.0))  # type: ignore[attr-defined]
+            if np.isnan(largest):
+                broken, largest = True, np.inf
+            if largest > change or not moving:
+                change, moving = max(largest, change), node.name
+        return change, moving, broken and self.adaptive
+
+    def _damp_more(self) -> None:
+        if self.adaptive:
+            self.damping = min(max(0.5, 1 - (1 - self.damping) / 2), _MOST_DAMPING)
+
+    def _info(self, sweep: int, change: float, moving: str, broken: bool, start: float) -> SweepInfo:
+        c = self.sender.counts
+        self.sender.counts = Counts()
+        self.trace.invocations.extend(c.invocations)
+        return SweepInfo(
+            sweep, change, moving, self.damping, broken, c.n_messages, c.n_improper, c.n_skipped, c.n_failed, c.n_asked,
+            c.n_evaluations, clock() - start, c.seconds_oracle, c.seconds_learning, c.seconds_prediction,
+        )  # fmt: skip
+
+    def _step(self, info: SweepInfo, converged: bool) -> Step:
+        """A posterior with its own view of the messages; those that nothing in the loop reads are sent when it is read."""
+        tables = self.tables.view(copy=self.sequential)
+        estimate = 0.0 if self.sender.conduct is None else self.sender.conduct.error_estimate()
+        sender = Sender(self.graph, tables, self.sender.policy, self.sender.power, self.sender.conduct)
+
+        def complete() -> None:
+            for task in self.schedule.final:
+                sender.send(task, 0.0)
+            self.trace.late = sender.counts
+
+        return Step(Posterior(self.graph, tables, self.trace, converged, estimate, complete), info)

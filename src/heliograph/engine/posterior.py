@@ -1,0 +1,119 @@
+"""What inference gives back: beliefs by variable, evidence, trace, and a word on whether to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from heliograph.engine.evidence import log_evidence
+from heliograph.engine.tables import Tables
+from heliograph.engine.trace import Trace
+from heliograph.errors import ModelError
+from heliograph.families import Family
+from heliograph.graph.records import Graph, Node
+from heliograph.graph.variable import Variable
+
+__all__ = ["Posterior"]
+
+
+class Posterior:
+    """The beliefs of a run.
+
+    ``posterior[w]`` is the belief of a variable (or of some entries of it) as a batch of its family, in the variable's
+    shape; ``posterior["w"]`` finds it by name. Observed entries are point masses.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        tables: Tables,
+        trace: Trace,
+        converged: bool,
+        error_estimate: float,
+        complete: Callable[[], None] | None = None,
+    ) -> None:
+        self._graph = graph
+        self._unfinished = tables
+        self._complete = complete  # sends the messages that only a reader needs
+        self.trace = trace
+        self.converged = converged
+        self.error_estimate = error_estimate  # nats that learned messages may have added to the posterior; 0 if none is
+
+    @property
+    def _tables(self) -> Tables:
+        complete, self._complete = self._complete, None
+        if complete is not None:
+            complete()
+        return self._unfinished
+
+    @property
+    def n_sweeps(self) -> int:
+        """How many sweeps it took; 0 where one exact pass was enough."""
+        return len(self.trace)
+
+    def __getitem__(self, variable: Variable | str) -> Family:
+        if isinstance(variable, str):
+            node = self._find(variable)
+            return self._tables.belief(node).reshape(node.shape)
+        if not isinstance(variable, Variable):
+            raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
+        if variable.model.graph is not self._graph:
+            raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
+        belief = self._tables.belief(variable.node)
+        if variable.index is None:
+            return belief.reshape(variable.shape)
+        return belief[variable.index.reshape(-1)].reshape(variable.shape)
+
+    def _find(self, name: str) -> Node:
+        for node in self._graph.nodes:
+            if node.name == name:
+                return node
+        names = [n.name for n in self._graph.nodes if n.given]
+        raise ModelError(f"no variable is called {name!r}; there are {names}")
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """``log p(observed)`` as EP estimates it; exact on trees of exact factors."""
+        return log_evidence(self._graph, self._tables)
+
+    def as_prior(self) -> Mapping[str, Family]:
+        """The beliefs of the user's unobserved variables by name, to be the priors of the next batch.
+
+        Use one as ``model.gaussian("w", posterior.as_prior()["w"])`` or with ``model.variable``.
+        """
+        priors = {}
+        for node in self._graph.nodes:
+            if node.given and node.observed is None:
+                belief = self._tables.belief(node).reshape(node.shape)
+                if not np.all(belief.proper):
+                    raise ModelError(f"the belief of {node.name!r} is improper and cannot be a prior")
+                priors[node.name] = belief
+        return priors
+
+    def summary(self) -> str:
+        """Means and standard deviations of the user's variables, evidence, and how the run went."""
+        rows = [("variable", "mean", "sd")]
+        for node in self._graph.nodes:
+            if node.given and not node.fully_observed:
+                belief = self[node.name]
+                rows.append((node.name, _brief(belief.mean), _brief(np.sqrt(np.maximum(belief.variance, 0.0)))))
+        widths = [max(len(r[k]) for r in rows) for k in range(3)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+        state = "converged" if self.converged else "NOT converged"
+        lines += ["", f"log evidence {self.log_evidence:.6g}; {state} after {self.n_sweeps} sweeps"]
+        if self.trace.sweeps:
+            lines.append(repr(self.trace))
+        if self.error_estimate:
+            lines.append(f"learned messages: estimated posterior error {self.error_estimate:.2g} nats")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        names = ", ".join(n.name for n in self._graph.nodes if n.given and not n.fully_observed)
+        state = "converged" if self.converged else "not converged"
+        return f"Posterior({names}; {state} after {self.n_sweeps} sweeps)"
+
+
+def _brief(values: np.ndarray) -> str:
+    return np.array2string(np.asarray(values), precision=4, threshold=8, edgeitems=3, separator=" ").replace("\n", " ")

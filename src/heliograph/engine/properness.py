@@ -1,0 +1,107 @@
+"""What to do with a message that is not a distribution: the whole policy is in this file.
+
+``keep mean``: send the nearest message that leaves the belief's mean where it is and adds no negative precision
+(clipping the precision alone moves the mean and ruins the posterior). ``skip``: keep the old message. ``allow``: send
+it as it is; improper messages are honest values of the algebra, and exact EP has fixed points that hold some. ``auto``:
+``keep mean`` for messages that are estimates (sampled or learned), ``allow`` for exact ones.
+
+Whatever the policy, a message that is not finite or would make the receiving belief improper where it was proper is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.families import Beta, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+
+__all__ = ["POLICIES", "Settled", "finite", "settle"]
+
+POLICIES = ("auto", "keep mean", "allow", "skip")
+
+
+class Settled(NamedTuple):
+    """A message after the policy, and how many entries it had to touch."""
+
+    message: Family
+    n_improper: int  # messages that were not distributions (uniform ones are fine)
+    n_skipped: int  # entries where the old message was kept
+
+
+def finite(message: Family) -> np.ndarray:
+    """Where every natural parameter is a finite number."""
+    ok = np.ones(message.shape, dtype=bool)
+    for a, rank in zip(message.naturals, message.ranks, strict=True):
+        fine = np.isfinite(a)
+        ok &= fine.all(axis=tuple(range(a.ndim - rank, a.ndim))) if rank else fine
+    return ok
+
+
+def settle(new: Family, old: Family, cavity: Family | None, policy: str) -> Settled:
+    """Apply the policy to a plate of new messages.
+
+    `cavity` is the message that came in from the receiver (None where the factor did not need it).
+    """
+    if isinstance(new, Gaussian) and new.point is None:  # the common case, kept short
+        tau = new.naturals[1]
+        lowest = tau.min(initial=np.inf)
+        if lowest >= 0 and np.isfinite(tau.sum()) and np.isfinite(new.naturals[0].sum()):
+            return Settled(new, 0, 0)
+    good = finite(new)
+    improper = good & ~new.proper & ~new.is_uniform
+    skip = ~good
+    if policy == "keep mean":
+        if cavity is not None and improper.any():
+            new = _keep_mean(new, cavity, improper)
+    elif policy == "skip":
+        skip |= improper
+    if cavity is not None and improper.any():
+        belief = new * cavity
+        skip |= good & cavity.proper & ~belief.proper
+    if skip.any():
+        new = choose(skip, old, new)
+    return Settled(new, int(improper.sum()), int(skip.sum()))
+
+
+def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
+    """`a` where the mask is true, else `b`."""
+    naturals = tuple(
+        np.where(mask.reshape(mask.shape + (1,) * r), x, y)
+        for x, y, r in zip(a.naturals, b.naturals, a.ranks, strict=True)
+    )
+    if a.point is None and b.point is None:
+        return a.from_naturals(naturals)
+    where = mask[..., None] if a.point_rank else mask
+    shape = (a.point if a.point is not None else b.point).shape  # type: ignore[union-attr]
+    nan = np.full(shape, np.nan)
+    point = np.where(where, a.point if a.point is not None else nan, b.point if b.point is not None else nan)
+    return a.from_naturals(naturals, None if np.isnan(point).all() else point)
+
+
+def _keep_mean(new: Family, cavity: Family, improper: np.ndarray) -> Family:
+    belief = new * cavity
+    if isinstance(new, Gaussian):
+        ok = improper & (cavity.naturals[1] > 0) & (belief.naturals[1] > 0)
+        mean = np.divide(belief.naturals[0], belief.naturals[1], out=np.zeros(new.shape), where=ok)
+        shift = mean * cavity.naturals[1] - cavity.naturals[0]
+        return Gaussian.from_naturals(
+            (np.where(ok, shift, new.naturals[0]), np.where(ok, 0.0, new.naturals[1])), new.point
+        )
+    if isinstance(new, MultivariateGaussian):
+        return _keep_vector_mean(new, cavity, belief, improper)
+    if isinstance(new, (Gamma, Beta, Dirichlet)):
+        return choose(improper & belief.proper, new, new)  # these are improper and harmless while the belief is proper
+    return new
+
+
+def _keep_vector_mean(new: Family, cavity: Family, belief: Family, improper: np.ndarray) -> Family:
+    shift, precision = (a.copy() for a in new.naturals)
+    for i in np.argwhere(improper & belief.proper & cavity.proper):
+        at = tuple(i)
+        values, vectors = np.linalg.eigh(precision[at])
+        kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        mean = np.linalg.solve(belief.naturals[1][at], belief.naturals[0][at])
+        precision[at] = kept
+        shift[at] = (cavity.naturals[1][at] + kept) @ mean - cavity.naturals[0][at]
+    return new.from_naturals((shift, precision), new.point)

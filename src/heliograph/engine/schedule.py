@@ -1,0 +1,175 @@
+"""The order of messages: which are sent once, which in every sweep, which only at the end.
+
+A task is one direction of one plate. Task t reads task u when u's message is part of what t's factor looks at. Tasks
+that lie on a cycle are sent in every sweep; those that only feed the cycles are sent once before, those that only hang
+from them once after. A tree of exact factors has no cycle, so one pass is exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from heliograph.factors import Dot
+from heliograph.graph.records import Graph, Plate
+
+__all__ = ["Schedule", "Strand", "Task", "plan"]
+
+
+class Task(NamedTuple):
+    """One direction of one plate."""
+
+    plate: int
+    to: str
+
+
+class Strand(NamedTuple):
+    """Plates of one size tied together entry by entry, which the sequential schedule visits element by element."""
+
+    size: int
+    tasks: tuple[Task, ...]  # for one element: down to the children, then back to the parents
+
+
+class Schedule(NamedTuple):
+    """All tasks of a graph, by phase."""
+
+    once: tuple[Task, ...]
+    sweep: tuple[Task, ...]
+    final: tuple[Task, ...]
+    strands: tuple[Strand, ...]  # the tasks of `sweep` again, grouped for the sequential schedule
+
+
+def points_of(graph: Graph, plate: Plate) -> frozenset[str]:
+    """The ports where every message is a point mass for the whole run: constants and observed variables."""
+    return frozenset(
+        port
+        for port in plate.factor.ports
+        if port not in plate.edges or graph.nodes[plate.edges[port].node].fully_observed
+    )
+
+
+def plan(graph: Graph) -> Schedule:
+    """Sort every direction of every plate into its phase."""
+    tasks = [
+        Task(plate.position, port)
+        for plate in graph.plates
+        for port, edge in plate.edges.items()
+        if not graph.nodes[edge.node].fully_observed
+    ]
+    into: dict[int, list[int]] = {}  # node -> tasks that send to it
+    for k, t in enumerate(tasks):
+        into.setdefault(graph.plates[t.plate].edges[t.to].node, []).append(k)
+    reads = [_reads(graph, t, tasks, into) for t in tasks]
+    looped, before, after = _phases(reads)
+    once = _in_order([k for k in range(len(tasks)) if before[k]], reads)
+    final = _in_order([k for k in range(len(tasks)) if after[k]], reads)
+    sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k]])
+    return Schedule(
+        tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final), _strands(graph, sweep)
+    )
+
+
+def _reads(graph: Graph, task: Task, tasks: list[Task], into: dict[int, list[int]]) -> list[int]:
+    plate = graph.plates[task.plate]
+    found: list[int] = []
+    shared = isinstance(plate.factor, Dot)  # its rows meet in one vector, so each reads the others' messages
+    for port in plate.factor.depends(task.to, points_of(graph, plate)):
+        edge = plate.edges.get(port)
+        if edge is None:
+            continue
+        for k in into.get(edge.node, ()):
+            own = tasks[k] == (task.plate, port)
+            if own and edge.unique and not (shared and port == "w" and plate.size > 1):
+                continue
+            found.append(k)
+    return found
+
+
+def _phases(reads: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n = len(reads)
+    if n == 0:
+        empty = np.zeros(0, dtype=bool)
+        return empty, empty, empty
+    rows = np.repeat(np.arange(n), [len(r) for r in reads])
+    cols = np.array([k for r in reads for k in r], dtype=int)
+    matrix = scipy.sparse.csr_array((np.ones(len(cols)), (rows, cols)), shape=(n, n))
+    _, label = connected_components(matrix, directed=True, connection="strong")
+    cyclic = np.bincount(label)[label] > 1
+    cyclic |= np.array([k in r for k, r in enumerate(reads)])
+    readers: list[list[int]] = [[] for _ in range(n)]
+    for k, r in enumerate(reads):
+        for u in r:
+            readers[u].append(k)
+    downstream, upstream = _reach(cyclic, readers), _reach(cyclic, reads)
+    looped = cyclic | (downstream & upstream)
+    return looped, ~looped & ~downstream, ~looped & downstream
+
+
+def _reach(start: np.ndarray, edges: list[list[int]]) -> np.ndarray:
+    seen = start.copy()
+    stack = list(np.nonzero(start)[0])
+    while stack:
+        for k in edges[stack.pop()]:
+            if not seen[k]:
+                seen[k] = True
+                stack.append(k)
+    return seen
+
+
+def _in_order(chosen: list[int], reads: list[list[int]]) -> list[int]:
+    """Readers after what they read (the chosen tasks have no cycle among them)."""
+    inside, done, order = set(chosen), set(), []
+    for start in chosen:
+        stack = [(start, iter(reads[start]))]
+        if start in done:
+            continue
+        done.add(start)
+        while stack:
+            k, rest = stack[-1]
+            for u in rest:
+                if u in inside and u not in done:
+                    done.add(u)
+                    stack.append((u, iter(reads[u])))
+                    break
+            else:
+                order.append(k)
+                stack.pop()
+    return order
+
+
+def _down_and_back(graph: Graph, tasks: list[Task]) -> tuple[Task, ...]:
+    """Plates in the order they were made, each to its child; then in reverse, each to its parents."""
+    down = sorted((t for t in tasks if t.to == graph.plates[t.plate].factor.child), key=lambda t: t.plate)
+    back = sorted((t for t in tasks if t.to != graph.plates[t.plate].factor.child), key=lambda t: -t.plate)
+    return (*down, *back)
+
+
+def _strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
+    plates = sorted({t.plate for t in sweep})
+    group = {p: p for p in plates}
+
+    def root(p: int) -> int:
+        while group[p] != p:
+            p = group[p]
+        return p
+
+    by_node: dict[int, list[int]] = {}
+    for p in plates:
+        plate = graph.plates[p]
+        for edge in plate.edges.values():
+            node = graph.nodes[edge.node]
+            if edge.index is None and node.size == plate.size > 1 and not node.fully_observed:
+                by_node.setdefault(edge.node, []).append(p)
+    for tied in by_node.values():
+        for p in tied[1:]:
+            a, b = sorted((root(tied[0]), root(p)))
+            group[b] = a
+    strands = []
+    for p in plates:
+        if root(p) == p:
+            tasks = tuple(t for t in sweep if root(t.plate) == p)
+            strands.append(Strand(graph.plates[p].size, tasks))
+    return tuple(strands)

@@ -1,0 +1,249 @@
+"""The messages of one run: what every plate has sent, and what every node believes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import ContradictionError
+from heliograph.factors import Dot
+from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.graph.records import Graph, Node, Plate
+
+__all__ = ["Snapshot", "Tables"]
+
+_FEW = 4  # edges of a node up to which a cavity is the product of the other messages (no subtraction, no lost digits)
+
+Rows = slice | None  # None: the whole plate
+
+Snapshot = dict[str, Any]
+
+
+class Tables:
+    """Sent messages by (plate, port), and sums of them by node, kept in step.
+
+    ``incoming`` gives what a node tells a plate: its other messages. ``store`` records a new message. Rows that are not
+    None address part of a plate, for the sequential schedule; the arrays are then changed in place, so a run that uses
+    rows owns its arrays (`own`).
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.sent: dict[tuple[int, str], Family] = {}
+        self.used: dict[int, Family] = {}  # dot plate -> row messages that its message to the vector was made of
+        self._scattered: dict[tuple[int, str], Family] = {}  # messages of indexed edges, summed per node entry
+        self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
+        self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
+        self._observed: dict[tuple[int, str], Family] = {}
+        for plate in graph.plates:
+            for port, edge in plate.edges.items():
+                self._meets[edge.node].append((plate, port))
+                node = graph.nodes[edge.node]
+                if isinstance(plate.factor, Dot) and port == "w":
+                    self.sent[plate.position, port] = node.uniform()
+                    self.used[plate.position] = Gaussian.uniform((plate.size,))
+                    continue
+                self.sent[plate.position, port] = node.uniform(plate.size)
+                if edge.index is not None:
+                    self._scattered[plate.position, port] = node.uniform()
+                if node.observed is not None:
+                    seen = node.observed if edge.index is None else node.observed[edge.index]
+                    self._observed[plate.position, port] = seen
+        # a node whose edges all run entry by entry and are few gets its cavities as products
+        self._plain = {
+            n: len(meets) <= _FEW
+            and all(p.edges[port].index is None and not (isinstance(p.factor, Dot) and port == "w") for p, port in meets)
+            for n, meets in self._meets.items()
+        }
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    def total(self, node: Node) -> Family:
+        """The product of all messages to a node, its belief where it was not observed."""
+        k = node.position
+        if k not in self._total:
+            product: Family | None = None
+            for plate, port in self._meets[k]:
+                part = self._scattered.get((plate.position, port), self.sent[plate.position, port])
+                product = part if product is None else product * part
+            self._total[k] = node.uniform() if product is None else product
+        return self._total[k]
+
+    def belief(self, node: Node) -> Family:
+        """What is believed of a node; a point mass where it was observed."""
+        if node.fully_observed:
+            assert node.observed is not None
+            return node.observed
+        total = self.total(node)
+        return total if node.observed is None else _overlay(total, node.observed)
+
+    def incoming(self, plate: Plate, port: str, rows: Rows, power: float = 1.0) -> Family:
+        """The message from the node at a port to the plate: its belief without what this plate said."""
+        edge = plate.edges[port]
+        node = self.graph.nodes[edge.node]
+        key = (plate.position, port)
+        seen = self._observed.get(key)
+        if node.fully_observed:
+            assert seen is not None
+            return seen if rows is None else seen[rows]
+        own = self.sent[key]
+        if self._plain[edge.node]:
+            product: Family | None = None
+            for other, name in self._meets[edge.node]:
+                if (other.position, name) != key:
+                    part = self.sent[other.position, name]
+                    part = part if rows is None else part[rows]
+                    product = part if product is None else product * part
+            if product is None:
+                product = own.as_uniform() if rows is None else own[rows].as_uniform()
+            if power != 1.0:
+                product = product * (own if rows is None else own[rows]) ** (1.0 - power)
+        else:
+            total = self.total(node)
+            index = edge.index if rows is None else (rows if edge.index is None else edge.index[rows])
+            part = own if rows is None else own[rows]
+            total = total if index is None else total[index]
+            product = total / (part if power == 1.0 else part**power)
+        if seen is not None:
+            product = _overlay(product, seen if rows is None else seen[rows])
+        return product
+
+    # ---- writing ------------------------------------------------------------------------------------------------
+    def store(self, plate: Plate, port: str, message: Family, rows: Rows) -> None:
+        """Record a message; the node's total follows."""
+        key = (plate.position, port)
+        edge = plate.edges[port]
+        if rows is None:
+            self.sent[key] = message
+            if edge.index is not None and key in self._scattered:
+                self._scattered[key] = _scatter(self.graph.nodes[edge.node], edge.index, message)
+            self._total.pop(edge.node, None)
+            return
+        own = self.sent[key]
+        if edge.index is None and self._plain[edge.node]:
+            self._total.pop(edge.node, None)
+        else:
+            self._shift_total(plate, port, own[rows], message, rows)
+        if own.point is not None or message.point is not None:  # rare: rebuild, so that point masses keep their place
+            self.sent[key] = _replace(own, message, rows)
+            if key in self._scattered:
+                self._scattered[key] = _scatter(self.graph.nodes[edge.node], edge.index, self.sent[key])
+            self._total.pop(edge.node, None)
+            return
+        for a, b in zip(own.naturals, message.naturals, strict=True):
+            a[rows] = b
+
+    def _shift_total(self, plate: Plate, port: str, old: Family, new: Family, rows: slice) -> None:
+        edge = plate.edges[port]
+        index = rows if edge.index is None else edge.index[rows]
+        targets = [self.total(self.graph.nodes[edge.node])]
+        if (plate.position, port) in self._scattered:
+            targets.append(self._scattered[plate.position, port])
+        for family in targets:
+            for a, before, after in zip(family.naturals, old.naturals, new.naturals, strict=True):
+                if isinstance(index, slice):
+                    a[index] += after - before
+                else:
+                    np.add.at(a, index, after - before)
+
+    def store_vector(self, plate: Plate, message: Family, used: Family) -> None:
+        """Record what a dot plate tells its vector, and the row messages it was made of."""
+        edge = plate.edges["w"]
+        node = self.graph.nodes[edge.node]
+        if edge.index is not None:
+            message = _scatter(node, edge.index, message)
+        self.sent[plate.position, "w"] = message
+        self.used[plate.position] = used
+        self._total.pop(edge.node, None)
+
+    # ---- whole states -------------------------------------------------------------------------------------------
+    def own(self) -> None:
+        """Make every array this run's own, so that rows can be changed in place."""
+        for table in (self.sent, self._scattered, self.used):
+            for key, message in table.items():
+                table[key] = _copy(message)
+        self._total = {}
+
+    def snapshot(self, copy: bool) -> Snapshot:
+        """Everything needed to come back to this state; `copy` where arrays are changed in place."""
+        keep = _copy if copy else (lambda m: m)
+        return {
+            name: {k: keep(m) for k, m in getattr(self, name).items()}
+            for name in ("sent", "used", "_scattered")
+        }
+
+    def restore(self, snapshot: Snapshot, copy: bool) -> None:
+        """Go back to a snapshot."""
+        keep = _copy if copy else (lambda m: m)
+        for name, table in snapshot.items():
+            setattr(self, name, {k: keep(m) for k, m in table.items()})
+        self._total = {}
+
+    def view(self, copy: bool) -> Tables:
+        """A second table of the same messages, which later sweeps leave alone."""
+        other = Tables.__new__(Tables)
+        other.__dict__.update(self.__dict__)
+        other.restore(self.snapshot(copy), copy=False)
+        if not copy:
+            other._total = dict(self._total)
+        return other
+
+    def refresh(self) -> None:
+        """Forget running totals, so that rounding does not pile up over sweeps."""
+        self._total = {}
+
+
+def _overlay(message: Family, seen: Family) -> Family:
+    """`seen` where it is a point mass, else the message."""
+    if seen.point is None:
+        return message
+    return message.from_naturals(message.naturals) * seen.from_naturals(
+        tuple(np.zeros_like(a) for a in seen.naturals), seen.point
+    )
+
+
+def _copy(message: Family) -> Family:
+    point = None if message.point is None else message.point.copy()
+    return message.from_naturals(tuple(np.array(a) for a in message.naturals), point)
+
+
+def _replace(whole: Family, part: Family, rows: slice) -> Family:
+    new = _copy(whole)
+    for a, b in zip(new.naturals, part.naturals, strict=True):
+        a[rows] = b
+    if new.point is None and part.point is None:
+        return new
+    event = new.naturals[0].shape[new.ndim :][: new.point_rank]
+    point = np.full((*new.shape, *event), np.nan) if new.point is None else new.point
+    point[rows] = np.nan if part.point is None else part.point
+    return new.from_naturals(new.naturals, point)
+
+
+def _scatter(node: Node, index: np.ndarray | None, message: Family) -> Family:
+    """The product, per entry of the node, of the messages that meet there."""
+    assert index is not None
+    n = node.size
+    naturals = []
+    for a in message.naturals:
+        if a.ndim == 1:
+            naturals.append(np.bincount(index, weights=a, minlength=n))
+        else:
+            total = np.zeros((n, *a.shape[1:]))
+            np.add.at(total, index, a)
+            naturals.append(total)
+    if message.point is None:
+        return message.from_naturals(tuple(naturals))
+    shape = (n, *message.point.shape[1:])
+    point = np.full(shape, np.nan)
+    at = message.is_point
+    point[index[at]] = message.point[at]
+    if not np.array_equal(point[index[at]], message.point[at]):
+        raise ContradictionError(f"variable {node.name!r}: two factors fix the same entry to different values")
+    return message.from_naturals(tuple(naturals), point)
+
+
+def vector_moments(belief: MultivariateGaussian) -> tuple[np.ndarray, np.ndarray] | None:
+    """Mean (d,) and covariance (d, d) of a single vector belief; None while it is improper."""
+    if not belief.proper.all():
+        return None
+    return belief.mean[0], belief.covariance[0]

@@ -1,0 +1,91 @@
+"""What only a reader of a run needs: one record per sweep, one per invocation of a learned direction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Invocation", "SweepInfo", "Trace"]
+
+
+class SweepInfo(NamedTuple):
+    """One sweep, as a reader wants to see it."""
+
+    sweep: int
+    change: float  # largest KL(new belief || old belief) over the user's variables, in nats
+    moving: str  # the variable that changed most
+    damping: float
+    rolled_back: bool  # the sweep diverged; the beliefs are those before it, and the damping was raised
+    n_messages: int
+    n_improper: int
+    n_skipped: int
+    n_failed: int  # messages that the oracle could not give; the old ones were kept
+    n_asked: int
+    n_evaluations: int  # of black-box functions, by oracle and reference together
+    seconds: float
+    seconds_oracle: float
+    seconds_learning: float
+    seconds_prediction: float
+
+    @property
+    def seconds_rest(self) -> float:
+        """Time spent outside black boxes."""
+        return self.seconds - self.seconds_oracle - self.seconds_learning - self.seconds_prediction
+
+
+class Invocation(NamedTuple):
+    """One call of one direction of a black-box plate; rows are the messages of the call."""
+
+    sweep: int
+    factor: str
+    to: str
+    log_variance: np.ndarray | None  # (n, outputs) log predictive variance; None where the operator has none
+    asked: np.ndarray  # (n,) bool
+    failed: np.ndarray  # (n,) bool
+    improper: np.ndarray  # (n,) bool
+
+
+@dataclass
+class Trace:
+    """The whole run: `sweeps` and, for learned factors, `invocations`."""
+
+    sweeps: list[SweepInfo] = field(default_factory=list)
+    invocations: list[Invocation] = field(default_factory=list)
+    late: object = None  # counts of the messages that were sent only when the posterior was read
+
+    def total(self, name: str) -> float:
+        """The sum of one field of `SweepInfo` over the run."""
+        return sum(getattr(info, name) for info in self.sweeps)
+
+    @property
+    def changes(self) -> np.ndarray:
+        """The change of every sweep."""
+        return np.array([info.change for info in self.sweeps])
+
+    @property
+    def n_asked(self) -> int:
+        """Oracle calls of the run."""
+        return int(self.total("n_asked"))
+
+    def __len__(self) -> int:
+        return len(self.sweeps)
+
+    def __repr__(self) -> str:
+        if not self.sweeps:
+            return "Trace(no sweeps: every message was exact after one pass)"
+        last = self.sweeps[-1]
+        return (
+            f"Trace({len(self.sweeps)} sweeps, last change {last.change:.2g} nats in {last.moving!r}, "
+            f"{self.n_asked} asked, {int(self.total('n_improper'))} improper, {int(self.total('n_failed'))} failed)"
+        )
+
+    def plot(self, path: str | None = None, window: int = 100):  # noqa: ANN201 - a matplotlib figure
+        """The paper's figure of temporal uncertainty: log predictive variance of every message, asks marked.
+
+        Runs without learned factors show the change per sweep instead. Returns the matplotlib figure.
+        """
+        from heliograph.engine.plotting import plot_trace
+
+        return plot_trace(self, path, window)

@@ -1,0 +1,81 @@
+"""A fixed message on one variable: a prior when it is a proper distribution, soft evidence otherwise."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from heliograph.factors.base import Factor, Incoming
+from heliograph.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Family,
+    Gamma,
+    Gaussian,
+    MultivariateGaussian,
+)
+
+__all__ = ["Prior", "log_overlap"]
+
+
+def log_overlap(a: Family, b: Family) -> np.ndarray:
+    """``log`` of the integral of the product of two messages, each normalised where it can be.
+
+    >>> from heliograph.families import Gaussian
+    >>> float(log_overlap(Gaussian(0.0, 1.0), Gaussian(0.0, 1.0)))  # N(0; 0, 2)
+    -1.2655121234846454
+    """
+    if a.point is None and b.point is None:
+        return (a * b).log_normaliser() - a.log_normaliser() - b.log_normaliser()
+    plain = Family.__mul__(_plain(a), _plain(b))
+    log_z = plain.log_normaliser() - a.log_normaliser() - b.log_normaliser()
+    for one, other in ((a, b), (b, a)):
+        if one.point is not None:
+            at = one.is_point
+            safe = np.where(at[..., None] if one.point_rank else at, one.point, _somewhere(one))
+            log_z = np.where(at, other.log_density(safe), log_z)  # type: ignore[attr-defined]
+    return log_z
+
+
+def _plain(m: Family) -> Family:
+    return m.from_naturals(m.naturals)
+
+
+def _somewhere(m: Family) -> np.ndarray:
+    """A value inside the support, to stand where there is no point mass."""
+    if isinstance(m, Dirichlet):
+        k = m.naturals[0].shape[-1]
+        return np.full(k, 1.0 / k)
+    return np.asarray(0.5 if isinstance(m, Beta) else 1.0 if isinstance(m, Gamma) else 0.0)
+
+
+class Prior(Factor):
+    """``f(x) = message(x)``: sends the same message whatever comes in."""
+
+    name = "prior"
+    ports = ("x",)
+    families: ClassVar = {"x": (Gaussian, MultivariateGaussian, Gamma, Beta, Bernoulli, Categorical, Dirichlet)}
+    how: ClassVar = {"x": "closed form"}
+    powers = True
+
+    def __init__(self, message: Family | None = None) -> None:
+        self.fixed = message  # one entry per element of the plate
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The fixed message itself."""
+        if self.fixed is None:
+            raise ValueError("this Prior holds no message; make it with Prior(message)")
+        return self.fixed if power == 1.0 else self.fixed**power
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of the fixed message times the incoming one."""
+        if self.fixed is None:
+            raise ValueError("this Prior holds no message; make it with Prior(message)")
+        return log_overlap(self.fixed, incoming["x"])
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """Nothing: a prior is constant."""
+        return frozenset()

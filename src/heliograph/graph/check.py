@@ -1,0 +1,147 @@
+"""The sentences a user reads when a model is wrong, each raised before any sweep runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.graph.records import Graph
+
+__all__ = ["check_covariance", "check_counts", "check_graph", "check_number", "check_observed", "check_positive"]
+
+_SUPPORT = {
+    Gaussian: "finite numbers",
+    MultivariateGaussian: "vectors of finite numbers",
+    Gamma: "numbers greater than 0",
+    Beta: "numbers between 0 and 1",
+    Bernoulli: "labels 0 and 1",
+    Categorical: "category indices 0, 1, ..., K - 1",
+    Dirichlet: "vectors of probabilities that sum to 1",
+}
+
+
+def check_number(name: str, what: str, value: Any) -> np.ndarray:
+    """`value` as a float array, finite throughout."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"variable {name!r}: its {what} must be a number, an array or a variable, not {type(value).__name__}"
+        ) from None
+    if np.isnan(array).any():
+        raise ModelError(f"variable {name!r}: its {what} holds NaN; NaN means 'missing' only in observed=")
+    if np.isinf(array).any():
+        raise ModelError(f"variable {name!r}: its {what} is infinite; give a finite value")
+    return array
+
+
+def check_positive(name: str, what: str, value: Any) -> np.ndarray:
+    """`value` as a float array, positive throughout."""
+    array = check_number(name, what, value)
+    if (array <= 0).any():
+        worst = array.min()
+        raise ModelError(f"variable {name!r}: its {what} must be greater than 0, but {worst:g} was given")
+    return array
+
+
+def check_probability(name: str, what: str, value: Any) -> np.ndarray:
+    """`value` as a float array between 0 and 1."""
+    array = check_number(name, what, value)
+    if ((array < 0) | (array > 1)).any():
+        raise ModelError(f"variable {name!r}: its {what} must lie between 0 and 1, not {array.min():g}..{array.max():g}")
+    return array
+
+
+def check_covariance(name: str, what: str, matrix: Any, dimension: int) -> np.ndarray:
+    """A symmetric positive definite matrix of that dimension."""
+    matrix = check_number(name, what, matrix)
+    if matrix.ndim < 2 or matrix.shape[-2:] != (dimension, dimension):
+        raise ModelError(
+            f"variable {name!r}: its {what} has shape {matrix.shape}, but the mean has {dimension} entries; "
+            f"give a ({dimension}, {dimension}) matrix"
+        )
+    scale = np.abs(matrix).max()
+    if np.abs(matrix - np.swapaxes(matrix, -1, -2)).max() > 1e-8 * scale:  # rounding in a user's own product
+        raise ModelError(f"variable {name!r}: its {what} is not symmetric; use (C + C.T) / 2 if it should be")
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        lowest = np.linalg.eigvalsh(matrix).min()
+        raise ModelError(
+            f"variable {name!r}: its {what} is not positive definite (smallest eigenvalue {lowest:.3g}); "
+            "drop redundant directions or add a small multiple of the identity"
+        ) from None
+    return matrix
+
+
+def check_counts(name: str, what: str, value: Any) -> np.ndarray:
+    """Whole numbers of 0 or more; NaN marks a missing entry."""
+    value = np.ma.filled(np.ma.asarray(value, dtype=float), np.nan)
+    seen = value[~np.isnan(value)]
+    if np.isinf(seen).any():
+        raise ModelError(f"variable {name!r}: its {what} holds infinite values; remove them or mark them missing with NaN")
+    bad = seen[(seen < 0) | (seen != np.floor(seen))]
+    if bad.size:
+        raise ModelError(f"variable {name!r}: its {what} must be whole numbers of 0 or more, but {bad[0]:g} was given")
+    return value
+
+
+def check_observed(
+    name: str, family: type[Family], shape: tuple[int, ...], dimension: int | None, observed: Any, missing: Any
+) -> Family:
+    """The observed values as a flat batch of point masses, uniform where they are missing."""
+    try:
+        values = np.ma.filled(np.ma.asarray(observed, dtype=float), np.nan)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"variable {name!r}: observed= must be numbers (NaN where missing), not {np.asarray(observed).dtype} values"
+        ) from None
+    event = (dimension,) if family.point_rank else ()
+    if values.shape != (*shape, *event):
+        raise ModelError(
+            f"variable {name!r}: observed has shape {values.shape}, but the variable has shape {(*shape, *event)}; "
+            "give one value per entry and NaN where it is missing"
+        )
+    if missing is not None:
+        missing = np.asarray(missing, dtype=bool)
+        if missing.shape != shape:
+            raise ModelError(f"variable {name!r}: missing= has shape {missing.shape}, the variable {shape}")
+        values = values.copy()
+        values[missing] = np.nan
+    flat = values.reshape(-1, *event)
+    gone = np.isnan(flat).any(axis=-1) if event else np.isnan(flat)
+    seen = flat[~gone]
+    if np.isinf(seen).any():
+        raise ModelError(f"variable {name!r}: observed holds infinite values; remove them or mark them missing with NaN")
+    ok = np.asarray(family.in_support(seen))  # type: ignore[attr-defined]
+    if family is Categorical:
+        ok = ok & (seen < dimension)
+    if not ok.all():
+        worst = seen[~ok][0]
+        raise ModelError(f"variable {name!r}: observed value {worst} is impossible; a {family.__name__} takes {_SUPPORT[family]}")
+    flat = np.where(gone[:, None] if event else gone, np.nan, flat)
+    if family.point_rank or dimension is None:
+        return family.point_mass(flat)  # type: ignore[attr-defined]
+    return family.point_mass(flat, dimension)  # type: ignore[attr-defined]
+
+
+def check_graph(graph: Graph) -> None:
+    """What can only be seen when the whole model is there: nothing to do, no prior, loose ends."""
+    if not graph.nodes:
+        raise ModelError("the model is empty; add variables with model.gaussian(...), model.bernoulli(...) and so on")
+    for node in graph.nodes:
+        meets = graph.edges_of(node.position)
+        if not meets:
+            raise ModelError(
+                f"variable {node.name!r} is disconnected: no prior and no factor mentions it; "
+                "give it a prior with model.attach(variable, message) or remove it"
+            )
+        made = any(port == plate.factor.child for plate, port in meets)
+        if not made and not node.fully_observed:
+            raise ModelError(
+                f"variable {node.name!r} has no prior, so its posterior would be improper; "
+                "give it one with model.attach(variable, message) or make it with model.gaussian(...)"
+            )

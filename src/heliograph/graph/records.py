@@ -1,0 +1,80 @@
+"""What a graph is made of: nodes (array-shaped variables), edges and plates (groups of equal factors)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.factors.base import Factor
+from heliograph.families import Family
+
+__all__ = ["Edge", "Graph", "Node", "Plate"]
+
+
+@dataclass(eq=False)
+class Node:
+    """A variable of the graph: an array of random quantities of one family, kept flat."""
+
+    position: int  # its place in `Graph.nodes`
+    name: str
+    family: type[Family]
+    shape: tuple[int, ...]
+    dimension: int | None = None  # length of one value, for vectors and categories
+    given: bool = True  # the user named it; a derived node is the result of an expression
+    observed: Family | None = None  # (size,) point masses where it was seen, uniform where it is missing
+
+    @property
+    def size(self) -> int:
+        """The number of entries."""
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def fully_observed(self) -> bool:
+        """Whether every entry was seen."""
+        return self.observed is not None and bool(self.observed.is_point.all())
+
+    def uniform(self, size: int | None = None) -> Family:
+        """The uniform message for `size` entries of this node (all of them by default)."""
+        n = self.size if size is None else size
+        if self.dimension is None:
+            return self.family.uniform((n,))  # type: ignore[attr-defined]
+        return self.family.uniform((n,), self.dimension)  # type: ignore[attr-defined]
+
+
+class Edge(NamedTuple):
+    """How a port of a plate meets a node."""
+
+    node: int
+    index: np.ndarray | None  # (plate size,) entry of the node that each element touches; None: the same, in order
+    unique: bool  # no entry is touched twice
+
+
+@dataclass(eq=False)
+class Plate:
+    """A group of equal factors, one element per entry of its shape."""
+
+    position: int
+    name: str
+    factor: Factor
+    shape: tuple[int, ...]
+    edges: dict[str, Edge]
+    data: dict[str, Any] = field(default_factory=dict)  # port -> plain array over the plate
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=int))
+
+
+@dataclass(eq=False)
+class Graph:
+    """Nodes and plates in the order in which they were made: parents come before children."""
+
+    nodes: list[Node] = field(default_factory=list)
+    plates: list[Plate] = field(default_factory=list)
+
+    def edges_of(self, node: int) -> list[tuple[Plate, str]]:
+        """The (plate, port) pairs that meet a node."""
+        return [(p, port) for p in self.plates for port, edge in p.edges.items() if edge.node == node]
