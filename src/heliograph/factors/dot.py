@@ -1,0 +1,199 @@
+"""Inner products with fixed vectors: ``out = x'w``, closed form, row by row or for a whole matrix at once.
+
+The shared vector of ``X @ w`` gets one summed message, ``X' diag(tau) X``, never n rank-one messages. `dot_forward`
+and `dot_backward` do that in chunks of rows that stay in cache, for dense and sparse X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+
+from heliograph.errors import UnsupportedError
+from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.incoming import as_data, as_message
+from heliograph.factors.line import gaussian_overlap
+from heliograph.families import Family, Gaussian, MultivariateGaussian
+
+__all__ = ["Dot", "DotPlate", "dot_backward", "dot_forward"]
+
+_CHUNK_BYTES = 2**18  # one chunk of rows and one temporary of its size fit in a second-level cache
+
+
+class Dot(Factor):
+    """``out = x'w`` with x given, one w per element of the plate; `DotPlate` is the same with one w for all.
+
+    A w that is not proper tells out nothing unless x is 0. An exactly known out would give w a covariance without
+    an inverse, which a MultivariateGaussian cannot hold: that raises; observe out through a small variance.
+    """
+
+    name = "dot"
+    ports = ("w", "x", "out")
+    families: ClassVar = {"w": (MultivariateGaussian,), "x": (), "out": (Gaussian,)}
+    data_ranks: ClassVar = {"x": 1}
+    how: ClassVar = {"w": "closed form", "out": "closed form"}
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """To out: N(x'm, x'Vx). To w: the rank-one message of precision ``tau x x'``."""
+        self.check_port(to)
+        x = as_data(self, incoming, "x")
+        if to == "out":
+            return _project(as_message(self, incoming, "w"), x)
+        out = as_message(self, incoming, "out")
+        if np.any(out.is_point & (x != 0).any(axis=-1)):
+            raise UnsupportedError(
+                "factor 'dot' cannot send w an exactly known x'w; observe it through a Gaussian with a small variance"
+            )
+        shift, precision = out.naturals
+        return MultivariateGaussian.from_naturals(
+            (shift[..., None] * x, precision[..., None, None] * x[..., :, None] * x[..., None, :])
+        )
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log N(m_out; x'm, v_out + x'Vx)``."""
+        x = as_data(self, incoming, "x")
+        w, out = as_message(self, incoming, "w"), as_message(self, incoming, "out")
+        log_z = gaussian_overlap(_project(w, x), out)
+        if np.all(w.proper):
+            return log_z
+        # an improper w that out makes proper
+        (h, p), (s, t) = w.naturals, out.naturals
+        tilted = MultivariateGaussian.from_naturals(
+            (h + s[..., None] * x, p + t[..., None, None] * x[..., :, None] * x[..., None, :])
+        )
+        rest = np.where(tilted.proper, tilted.log_normaliser() - out.log_normaliser(), np.inf)
+        return np.where(w.proper, log_z, rest)
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The other end and x."""
+        return frozenset(self.ports) - {to}
+
+
+def _project(w: MultivariateGaussian, x: np.ndarray) -> Gaussian:
+    """The marginal of x'w; uniform where w is not proper, the point 0 where x is 0."""
+    soft = w.proper & ~w.is_point
+    zero = (x == 0).all(axis=-1)
+    mean = np.where(w.proper[..., None], w.mean, 0.0)
+    covariance = np.where(soft[..., None, None], w.covariance, 0.0)
+    m = (x * mean).sum(axis=-1)
+    v = np.einsum("...i,...ij,...j->...", x, covariance, x)
+    is_point = zero | w.is_point
+    lost = ~soft & ~is_point
+    tau = np.where(lost | is_point, 0.0, 1.0 / np.where(lost | is_point, 1.0, v))
+    if not np.any(is_point):
+        return Gaussian.from_naturals((tau * m, tau))
+    return Gaussian.from_naturals((tau * m, tau), np.where(is_point, m, np.nan))
+
+
+class DotPlate:
+    """``out = X w`` for all rows of X and one w: what a graph keeps in place of n `Dot` factors.
+
+    >>> plate = DotPlate(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    >>> mean, variance = plate.forward(np.array([1.0, 2.0]), np.eye(2))
+    >>> mean, variance
+    (array([1., 3.]), array([1., 2.]))
+    >>> plate.backward(np.array([1.0, 1.0]), np.array([0.0, 2.0]))
+    (array([2., 1.]), array([[2., 2.],
+           [2., 2.]]))
+    """
+
+    def __init__(self, x: Any) -> None:
+        self.x = _as_rows(x)  # (n, d), dense or CSR
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of X."""
+        return self.x.shape
+
+    def forward(self, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`dot_forward` of these rows."""
+        return dot_forward(self.x, mean, covariance)
+
+    def backward(self, shift: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`dot_backward` of these rows."""
+        return dot_backward(self.x, shift, precision)
+
+
+def dot_forward(x: Any, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means ``x_i'm`` and variances ``x_i'V x_i`` of all rows, each of shape (n,).
+
+    The variance is the squared length of ``x_i'L`` with ``V = L L'``, so it is never negative. Temporary memory is one
+    chunk of rows, whatever n.
+    """
+    x = _as_rows(x)
+    n, d = x.shape
+    root = _root(np.asarray(covariance, dtype=float))
+    both = np.column_stack([root, mean])  # one product gives the whitened row and its mean
+    means, variances = np.empty(n), np.empty(n)
+    work = np.empty((_rows_per_chunk(d), both.shape[1]))
+    for rows, part in _chunks(x):
+        if scipy.sparse.issparse(part):
+            white = part @ both
+        else:
+            white = np.matmul(part, both, out=work[: part.shape[0]])
+        means[rows] = white[:, -1]
+        body = white[:, :-1]
+        np.einsum("ij,ij->i", body, body, out=variances[rows])
+    return means, variances
+
+
+def dot_backward(x: Any, shift: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The summed message to w: ``X' shift`` of shape (d,) and ``X' diag(precision) X`` of shape (d, d).
+
+    Precisions may be negative. Temporary memory is one chunk of rows, whatever n.
+    """
+    x = _as_rows(x)
+    d = x.shape[1]
+    shift, precision = np.asarray(shift, dtype=float), np.asarray(precision, dtype=float)
+    total_shift, total = np.zeros(d), np.zeros((d, d))
+    work = np.empty((_rows_per_chunk(d), d))
+    for rows, part in _chunks(x):
+        total_shift += part.T @ shift[rows]
+        if scipy.sparse.issparse(part):
+            scaled = scipy.sparse.csr_array(
+                (part.data * np.repeat(precision[rows], np.diff(part.indptr)), part.indices, part.indptr), shape=part.shape
+            )
+            gram = (part.T @ scaled).tocoo()
+            total[gram.coords[0], gram.coords[1]] += gram.data  # the entries of a product are distinct
+        else:
+            scaled = np.multiply(part, precision[rows, None], out=work[: part.shape[0]])
+            total += part.T @ scaled
+    return total_shift, 0.5 * (total + total.T)
+
+
+def _as_rows(x: Any) -> Any:
+    if scipy.sparse.issparse(x):
+        return x if x.format == "csr" else x.tocsr()
+    return np.atleast_2d(np.asarray(x, dtype=float))
+
+
+def _rows_per_chunk(d: int) -> int:
+    return max(64, _CHUNK_BYTES // (8 * max(d, 1)))
+
+
+def _chunks(x: Any) -> Iterator[tuple[slice, Any]]:
+    """Row slices and their rows: views of a dense matrix, small CSR matrices sharing the data of a sparse one."""
+    n, d = x.shape
+    step = _rows_per_chunk(d)
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        if not scipy.sparse.issparse(x):
+            yield rows, x[rows]
+            continue
+        first, last = x.indptr[rows.start], x.indptr[rows.stop]
+        yield rows, scipy.sparse.csr_array(
+            (x.data[first:last], x.indices[first:last], x.indptr[rows.start : rows.stop + 1] - first),
+            shape=(rows.stop - rows.start, d),
+        )
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """L with ``L L' = covariance``: Cholesky, or by eigenvalues where rounding has made it singular."""
+    try:
+        return np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariance)
+        return vectors * np.sqrt(np.maximum(values, 0.0))  # below 0 only by rounding

@@ -1,0 +1,190 @@
+"""Algebra of vector Gaussian messages that several factors share; the scalar one is in `line.py`.
+
+All in natural parameters (shift h, precision matrix P). Where a sum of precision matrices is singular (both messages
+say nothing about a direction), the pseudo-inverse gives the message that says nothing about it either.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heliograph.errors import UnsupportedError
+from heliograph.families import MultivariateGaussian
+
+__all__ = [
+    "positive_definite",
+    "vector_add_noise",
+    "vector_move",
+    "vector_overlap",
+    "vector_stretch",
+    "vector_sum",
+    "vector_sum_log_scale",
+]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+def positive_definite(matrix: np.ndarray) -> np.ndarray:
+    """Where a symmetric matrix is positive definite, to rounding of its own diagonal scaling."""
+    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
+    good = (diagonal > 0).all(axis=-1)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = np.where(good[..., None, None], matrix * scale[..., :, None] * scale[..., None, :], np.eye(matrix.shape[-1]))
+    return good & (np.linalg.eigvalsh(scaled)[..., 0] > matrix.shape[-1] * np.finfo(float).eps)
+
+
+def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """``matrix^-1 right`` for symmetric matrices, the pseudo-inverse where they are singular; `right` is (..., d, k)."""
+    good = positive_definite(matrix)
+    safe = np.where(good[..., None, None], matrix, np.eye(matrix.shape[-1]))
+    result = np.linalg.solve(safe, right)
+    if np.all(good):
+        return result
+    return np.where(good[..., None, None], result, np.linalg.pinv(matrix, hermitian=True) @ right)
+
+
+def vector_sum(a: MultivariateGaussian, b: MultivariateGaussian, c: float = 1.0, d: float = 1.0) -> MultivariateGaussian:
+    """The message to ``c a + d b`` of two messages, for c and d of 1 or -1; uniform where it diverges."""
+    (ha, pa), (hb, pb) = a.naturals, b.naturals
+    ha, hb = c * ha, d * hb
+    total = pa + pb
+    columns = solve(total, np.concatenate(np.broadcast_arrays(pb, pa), axis=-1))
+    n = pa.shape[-1]
+    share_b, share_a = columns[..., :n], columns[..., n:]  # (pa + pb)^-1 pb and (pa + pb)^-1 pa
+    precision = pa @ share_b
+    precision = 0.5 * (precision + np.swapaxes(precision, -1, -2))
+    shift = np.einsum("...ji,...j->...i", share_b, ha) + np.einsum("...ji,...j->...i", share_a, hb)
+    finite = _not_negative(total)
+    shift, precision = np.where(finite[..., None], shift, 0.0), np.where(finite[..., None, None], precision, 0.0)
+    if a.point is None and b.point is None:
+        return MultivariateGaussian.from_naturals((shift, precision))
+    at_a, at_b = a.is_point[..., None], b.is_point[..., None]
+    xa = c * _point_or_zero(a)
+    xb = d * _point_or_zero(b)
+    shift = np.where(at_a, hb + _times(pb, xa), np.where(at_b, ha + _times(pa, xb), shift))
+    precision = np.where(at_a[..., None], pb, np.where(at_b[..., None], pa, precision))
+    return _settled(shift, precision, (at_a & at_b)[..., 0], xa + xb)
+
+
+def vector_sum_log_scale(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarray:
+    """``log`` of what the normalised message of `vector_sum` must be multiplied with, where that is 0 or infinite.
+
+    One uniform message convolved with a proper one is 1 everywhere: 0. Two improper ones: infinite.
+    """
+    plain_a, plain_b = a.proper | a.is_uniform, b.proper | b.is_uniform
+    return np.where(plain_a & plain_b & (a.proper | b.proper), 0.0, np.inf)
+
+
+def vector_add_noise(m: MultivariateGaussian, covariance: np.ndarray) -> MultivariateGaussian:
+    """The message to x + N(0, covariance) of the message to x; uniform where it diverges."""
+    h, p = m.naturals
+    n = p.shape[-1]
+    grow = np.eye(n) + covariance @ p  # (1 + V P); its inverse transposed acts on the shift
+    known = (p != 0).any(axis=(-2, -1))
+    root = np.linalg.cholesky(covariance)
+    inner = np.eye(n) + np.swapaxes(root, -1, -2) @ p @ root
+    finite = positive_definite(inner)
+    safe = np.where(finite[..., None, None], grow, np.eye(n))
+    transposed = np.swapaxes(safe, -1, -2)
+    shift = np.linalg.solve(transposed, np.broadcast_to(h[..., None], (*safe.shape[:-1], 1)))[..., 0]
+    precision = np.linalg.solve(transposed, np.broadcast_to(p, safe.shape))
+    precision = 0.5 * (precision + np.swapaxes(precision, -1, -2))
+    keep = finite & known
+    shift = np.where((finite | ~known)[..., None], shift, 0.0)
+    precision = np.where(keep[..., None, None], precision, 0.0)
+    if m.point is None:
+        return MultivariateGaussian.from_naturals((shift, precision))
+    inverse = np.linalg.inv(covariance)
+    inverse = 0.5 * (inverse + np.swapaxes(inverse, -1, -2))
+    at = m.is_point[..., None]
+    shift = np.where(at, _times(inverse, _point_or_zero(m)), shift)
+    return MultivariateGaussian.from_naturals((shift, np.where(at[..., None], inverse, precision)))
+
+
+def vector_stretch(m: MultivariateGaussian, constant: np.ndarray) -> MultivariateGaussian:
+    """The message to ``constant * x`` for a scalar constant; multiplied by 0, x is the point 0."""
+    c = np.asarray(constant, dtype=float)
+    zero = np.broadcast_to(c == 0, np.broadcast_shapes(c.shape, m.shape))
+    inverse = (1.0 / np.where(c == 0, 1.0, c))[..., None]
+    h, p = m.naturals
+    return _settled(h * inverse, p * inverse[..., None] ** 2, m.is_point | zero, _point_or_zero(m) * c[..., None])
+
+
+def vector_move(m: MultivariateGaussian, constant: np.ndarray) -> MultivariateGaussian:
+    """The message to ``x + constant`` of the message to x."""
+    h, p = m.naturals
+    c = np.broadcast_to(constant, np.broadcast_shapes(np.shape(constant), h.shape))
+    return _settled(h + _times(p, c), np.broadcast_to(p, (*c.shape, c.shape[-1])), m.is_point, _point_or_zero(m) + c)
+
+
+def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarray:
+    """``log`` of the integral of the product of two messages, each normalised if it can be.
+
+    Two equal point masses give 0 and two different ones -inf; infinite where the integral is.
+    """
+    (ha, pa), (hb, pb) = a.naturals, b.naturals
+    d = pa.shape[-1]
+    proper_a, proper_b = a.proper & ~a.is_point, b.proper & ~b.is_point
+    # both proper: log N(m_a - m_b; 0, V_a + V_b), with no large terms that cancel
+    eye = np.eye(d)
+    va = np.linalg.inv(np.where(proper_a[..., None, None], pa, eye))
+    vb = np.linalg.inv(np.where(proper_b[..., None, None], pb, eye))
+    ma, mb = _times(va, np.where(proper_a[..., None], ha, 0.0)), _times(vb, np.where(proper_b[..., None], hb, 0.0))
+    xa, xb = _point_or_zero(a), _point_or_zero(b)
+    at_a, at_b = a.is_point, b.is_point
+    va, vb = np.where(at_a[..., None, None], 0.0, va), np.where(at_b[..., None, None], 0.0, vb)
+    ma, mb = np.where(at_a[..., None], xa, ma), np.where(at_b[..., None], xb, mb)
+    total = va + vb
+    both_points = at_a & at_b
+    gap = ma - mb
+    root = np.linalg.cholesky(np.where(both_points[..., None, None], eye, 0.5 * (total + np.swapaxes(total, -1, -2))))
+    white = np.linalg.solve(root, gap[..., None])[..., 0]
+    log_det = 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+    both = -0.5 * (d * _LOG_2PI + log_det + (white**2).sum(axis=-1))
+    both = np.where(both_points, np.where((gap == 0).all(axis=-1), 0.0, -np.inf), both)
+    # one improper: the product's own normaliser, or the value at the point
+    product = MultivariateGaussian.from_naturals((ha + hb, pa + pb))
+    mixed = product.log_normaliser() - a.log_normaliser() - b.log_normaliser()
+    mixed = np.where(product.proper, mixed, np.inf)
+    mixed = np.where(at_a, _log_form(hb, pb, xa), np.where(at_b, _log_form(ha, pa, xb), mixed))
+    mixed = np.where((a.is_uniform & b.proper) | (b.is_uniform & a.proper), 0.0, mixed)
+    return np.where(a.proper & b.proper, both, np.where(a.proper | b.proper, mixed, np.where(product.proper, mixed, np.inf)))
+
+
+def _log_form(h: np.ndarray, p: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (h * x).sum(axis=-1) - 0.5 * (x * _times(p, x)).sum(axis=-1)
+
+
+def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    return np.einsum("...ij,...j->...i", matrix, vector)
+
+
+def _point_or_zero(m: MultivariateGaussian) -> np.ndarray:
+    if m.point is None:
+        return np.zeros(m.naturals[0].shape)
+    return np.where(m.is_point[..., None], m.point, 0.0)
+
+
+def _not_negative(matrix: np.ndarray) -> np.ndarray:
+    """Where the smallest eigenvalue is not below 0 by more than rounding."""
+    values = np.linalg.eigvalsh(matrix)
+    return values[..., 0] >= -matrix.shape[-1] * np.finfo(float).eps * np.abs(values).max(axis=-1)
+
+
+def _settled(
+    shift: np.ndarray, precision: np.ndarray, is_point: np.ndarray, point: np.ndarray
+) -> MultivariateGaussian:
+    if not np.any(is_point):
+        return MultivariateGaussian.from_naturals((shift, precision))
+    return MultivariateGaussian._with_points(
+        (np.broadcast_to(shift, np.shape(point)), precision), np.where(is_point[..., None], point, np.nan)
+    )
+
+
+def check_no_partial_points(factor: str, is_point: np.ndarray) -> None:
+    """A vector message is a point in every coordinate or in none."""
+    if np.any(is_point.any(axis=-1) & ~is_point.all(axis=-1)):
+        raise UnsupportedError(
+            f"factor {factor!r} cannot send a vector of which only some entries are fixed; observe all of them, "
+            "or none, or give the fixed ones a small variance"
+        )
