@@ -1,0 +1,37 @@
+"""Rows in chunks, and BLAS on one thread: how every hot loop over a plate runs.
+
+A thread pool inside OpenBLAS stalls on a busy machine (150 ms for 300 messages against 2 ms), so the loops pin it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import cache
+
+import scipy.linalg  # noqa: F401  (its BLAS must be loaded before the controller lists the libraries)
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["CHUNK", "chunks", "one_blas_thread"]
+
+CHUNK = 512  # rows: two such float32 blocks of 500 features stay in the second-level cache
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # listing the loaded libraries costs milliseconds, so it happens once
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """A context in which BLAS uses one thread."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+def chunks(n: int, size: int = CHUNK) -> Iterator[slice]:
+    """Slices that cover ``range(n)`` in order, each of at most `size`.
+
+    >>> list(chunks(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
