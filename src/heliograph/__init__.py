@@ -1,1 +1,68 @@
 """Expectation propagation for Python, with messages learned just in time."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from heliograph import errors
+from heliograph.engine import (
+    Model,
+    Posterior,
+    Step,
+    StopRule,
+    SweepInfo,
+    Trace,
+    after,
+    after_seconds,
+    changed_less_than,
+    infer,
+    steps,
+)
+from heliograph.errors import ConvergenceWarning, HeliographError, ModelError, OracleWarning, UnsupportedError
+from heliograph.factors import supported
+from heliograph.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Family,
+    Gamma,
+    Gaussian,
+    MultivariateGaussian,
+    concatenate,
+)
+from heliograph.graph import Variable
+
+try:
+    __version__ = version("heliograph")
+except PackageNotFoundError:  # run from a source tree that was never installed
+    __version__ = "0+unknown"
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Categorical",
+    "ConvergenceWarning",
+    "Dirichlet",
+    "Family",
+    "Gamma",
+    "Gaussian",
+    "HeliographError",
+    "Model",
+    "ModelError",
+    "MultivariateGaussian",
+    "OracleWarning",
+    "Posterior",
+    "Step",
+    "StopRule",
+    "SweepInfo",
+    "Trace",
+    "UnsupportedError",
+    "Variable",
+    "after",
+    "after_seconds",
+    "changed_less_than",
+    "concatenate",
+    "errors",
+    "infer",
+    "steps",
+    "supported",
+]

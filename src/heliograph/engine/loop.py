@@ -13,7 +13,7 @@ from heliograph.engine.properness import POLICIES
 from heliograph.engine.schedule import Schedule, plan
 from heliograph.engine.sending import Counts, Sender, clock
 from heliograph.engine.stopping import StopRule, after, changed_less_than
-from heliograph.engine.tables import Tables
+from heliograph.engine.tables import Tables, copied
 from heliograph.engine.trace import SweepInfo, Trace
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
 from heliograph.factors.black_box import Conduct
@@ -225,7 +225,8 @@ class _Run:
         self.tables.refresh()
 
     def _beliefs(self) -> list[Family]:
-        return [self.tables.belief(node) for node in self.watched]
+        beliefs = [self.tables.belief(node) for node in self.watched]
+        return [copied(b) for b in beliefs] if self.sequential else beliefs  # rows are changed in place
 
     def _change(self, new: list[Family], old: list[Family]) -> tuple[float, str, bool]:
         """The largest KL between successive beliefs, whose it is, and whether the sweep went wrong."""

@@ -11,7 +11,7 @@ from heliograph.factors import Dot
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["Snapshot", "Tables"]
+__all__ = ["Snapshot", "Tables", "copied", "vector_moments"]
 
 _FEW = 4  # edges of a node up to which a cavity is the product of the other messages (no subtraction, no lost digits)
 
@@ -161,12 +161,12 @@ class Tables:
         """Make every array this run's own, so that rows can be changed in place."""
         for table in (self.sent, self._scattered, self.used):
             for key, message in table.items():
-                table[key] = _copy(message)
+                table[key] = copied(message)
         self._total = {}
 
     def snapshot(self, copy: bool) -> Snapshot:
         """Everything needed to come back to this state; `copy` where arrays are changed in place."""
-        keep = _copy if copy else (lambda m: m)
+        keep = copied if copy else (lambda m: m)
         return {
             name: {k: keep(m) for k, m in getattr(self, name).items()}
             for name in ("sent", "used", "_scattered")
@@ -174,7 +174,7 @@ class Tables:
 
     def restore(self, snapshot: Snapshot, copy: bool) -> None:
         """Go back to a snapshot."""
-        keep = _copy if copy else (lambda m: m)
+        keep = copied if copy else (lambda m: m)
         for name, table in snapshot.items():
             setattr(self, name, {k: keep(m) for k, m in table.items()})
         self._total = {}
@@ -202,13 +202,14 @@ def _overlay(message: Family, seen: Family) -> Family:
     )
 
 
-def _copy(message: Family) -> Family:
+def copied(message: Family) -> Family:
+    """The same message in arrays of its own."""
     point = None if message.point is None else message.point.copy()
     return message.from_naturals(tuple(np.array(a) for a in message.naturals), point)
 
 
 def _replace(whole: Family, part: Family, rows: slice) -> Family:
-    new = _copy(whole)
+    new = copied(whole)
     for a, b in zip(new.naturals, part.naturals, strict=True):
         a[rows] = b
     if new.point is None and part.point is None:
