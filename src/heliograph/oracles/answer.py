@@ -1,0 +1,87 @@
+"""What an oracle gives back: beliefs for every direction from one run, and how far each can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from heliograph.families import Family
+from heliograph.oracles.sampler import Sampler
+
+__all__ = ["Answer", "Oracle", "gather"]
+
+
+class Answer(NamedTuple):
+    """One run of an oracle for a plate of n tuples of incoming messages.
+
+    Where `failed` is True nothing was learned: the beliefs there are the incoming messages (so what would be sent is
+    uniform), the errors are infinite and `log_z` is -inf. The mask is authoritative; the rest is only there to be free
+    of NaN. Ports are the random inputs (data ports have no belief) and the sampler's `child`.
+
+    `covariances` are those of the errors of the expected statistics, flattened. `chart_covariances` are the same
+    errors in coordinates that keep their digits when a belief is narrow: (chart mean, log chart variance) for Gaussian,
+    Gamma and Beta; (mean, covariance flattened) for MultivariateGaussian; log odds for Bernoulli; log probabilities
+    for Categorical; expected logarithms for Dirichlet.
+    """
+
+    beliefs: dict[str, Family]  # port -> (n,)
+    log_z: np.ndarray  # (n,)
+    standard_errors: dict[str, tuple[np.ndarray, ...]]  # port -> like Family.expected_statistics()
+    covariances: dict[str, np.ndarray]  # port -> (n, q, q)
+    chart_covariances: dict[str, np.ndarray]  # port -> (n, r, r)
+    expected_kl: dict[str, np.ndarray]  # port -> (n,): what these errors are worth in nats
+    log_z_error: np.ndarray  # (n,)
+    ess: np.ndarray  # (n,)
+    pareto_k: np.ndarray  # (n,)
+    failed: np.ndarray  # (n,) bool
+    n_evaluations: int  # of the user's function
+
+    @property
+    def label_noise(self) -> np.ndarray:
+        """The largest relative standard error of a row over its ports, ``sqrt(2 expected_kl)``."""
+        return np.sqrt(2 * np.max(np.stack(list(self.expected_kl.values())), axis=0))
+
+
+class Oracle(Protocol):
+    """Whatever can answer for a black-box factor."""
+
+    def ask(self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Answer:
+        """The beliefs of every direction, one row for each incoming tuple."""
+        ...
+
+
+def gather(parts: Sequence[tuple[np.ndarray, Answer]], n: int) -> Answer:
+    """Put answers for disjoint sets of rows back into the order of the plate."""
+    order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
+    answers = [a for _, a in parts]
+    if len(order) != n:
+        raise ValueError("the parts do not cover the plate")
+    if len(parts) == 1:
+        return _take(answers[0], order)
+    from heliograph.families import concatenate
+
+    def join(values: list[Any]) -> Any:
+        if isinstance(values[0], dict):
+            return {k: join([v[k] for v in values]) for k in values[0]}
+        if isinstance(values[0], tuple):
+            return tuple(join([v[k] for v in values]) for k in range(len(values[0])))
+        if isinstance(values[0], Family):
+            return concatenate(values)
+        return np.concatenate(values)
+
+    joined = Answer(
+        *(join([a[k] for a in answers]) for k in range(len(Answer._fields) - 1)),
+        n_evaluations=sum(a.n_evaluations for a in answers),
+    )
+    return _take(joined, order)
+
+
+def _take(answer: Answer, rows: np.ndarray) -> Answer:
+    def pick(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: pick(v) for k, v in value.items()}
+        return tuple(pick(v) for v in value) if isinstance(value, tuple) else value[rows]
+
+    return Answer(*(pick(v) for v in answer[:-1]), n_evaluations=answer.n_evaluations)

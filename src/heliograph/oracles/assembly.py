@@ -1,0 +1,165 @@
+"""From estimated statistics to an `Answer`: project every port, judge every row, and blank the rows that failed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.families import Family, concatenate
+from heliograph.oracles.answer import Answer
+from heliograph.oracles.axis import Projection
+from heliograph.oracles.problem import Port, Problem
+
+__all__ = ["Frame", "answer_of", "blocks_of", "frame_of", "statistics_of"]
+
+
+class Frame(NamedTuple):
+    """The centre and scale, port by port, in which statistics are summed."""
+
+    centres: dict[str, np.ndarray]  # port -> (n, D)
+    scales: dict[str, np.ndarray]  # port -> (n, D)
+
+
+def ports_of(problem: Problem) -> tuple[Port, ...]:
+    """The ports that get a projected belief: random inputs, and the output unless it is all observed."""
+    return (*problem.inputs, problem.output)
+
+
+def frame_of(problem: Problem, u: np.ndarray, v: np.ndarray, log_weights: np.ndarray) -> Frame:
+    """A frame from the first weighted draws; it need not be good, only near."""
+    top = log_weights.max(axis=1, keepdims=True)
+    some = np.isfinite(top)
+    w = np.exp(np.where(some, log_weights - np.where(some, top, 0.0), 0.0))
+    w = w / w.sum(axis=1, keepdims=True)
+    centres, scales = {}, {}
+    for port in ports_of(problem):
+        c = v if port is problem.output else u[..., port.columns]
+        mean = np.einsum("ns,nsd->nd", w, c)
+        variance = np.einsum("ns,nsd->nd", w, (c - mean[:, None]) ** 2)
+        centres[port.name] = mean
+        # a variance of 0 (one draw has all the weight) or a rounding error must not become the unit
+        least = np.abs(mean) * 1e-12 + 1e-100
+        scales[port.name] = np.maximum(np.sqrt(variance), least)
+    return Frame(centres, scales)
+
+
+def blocks_of(problem: Problem) -> tuple[slice, ...]:
+    """Where the statistics of each port stand, and last the share of outputs that rounded onto an edge."""
+    blocks, at = [], 0
+    for q in (*(p.axis.n_statistics for p in ports_of(problem)), 1):
+        blocks.append(slice(at, at + q))
+        at += q
+    return tuple(blocks)
+
+
+def statistics_of(
+    problem: Problem, frame: Frame, rows: Any, u: np.ndarray, v: np.ndarray, edge: np.ndarray
+) -> np.ndarray:
+    """All statistics (n, s, Q) of draws, relative to the frame of their rows."""
+    parts = []
+    for port in ports_of(problem):
+        c = v if port is problem.output else u[..., port.columns]
+        parts.append(port.axis.statistics(c, frame.centres[port.name][rows], frame.scales[port.name][rows]))
+    return np.concatenate([*parts, edge[..., None].astype(float)], axis=-1)
+
+
+def answer_of(
+    problem: Problem,
+    frame: Frame,
+    mean: np.ndarray,
+    covariances: tuple[np.ndarray, ...],
+    log_z: np.ndarray,
+    log_z_error: np.ndarray,
+    ess: np.ndarray,
+    pareto_k: np.ndarray,
+    failed: np.ndarray,
+    n_evaluations: int,
+) -> Answer:
+    """Project; a row fails if it is marked, or if the statistics of any port belong to no member of its family."""
+    blocks = blocks_of(problem)
+    on_edge = mean[:, blocks[-1].start]
+    projections: dict[str, Projection] = {}
+    failed = failed.copy()
+    for port, block, covariance in zip(ports_of(problem), blocks, covariances, strict=False):
+        expected = mean[:, block]
+        if port is problem.output:
+            covariance = covariance + _edge_error(port, on_edge, expected.shape[1])
+        if port.axis.discrete:
+            expected, covariance = _never_certain(port, expected, covariance, ess)
+        usable = np.isfinite(expected).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2)) & ~failed
+        expected = np.where(usable[:, None], expected, 0.0)
+        covariance = np.where(usable[:, None, None], covariance, 0.0)
+        p = port.axis.project(expected, covariance, frame.centres[port.name], frame.scales[port.name])
+        projections[port.name] = p
+        failed |= ~usable | (~p.sound & ~port.message.is_point)
+    beliefs: dict[str, Family] = dict(problem.fixed)
+    errors, plain, chart, kl = {}, {}, {}, {}
+    for port in ports_of(problem):
+        p = projections[port.name]
+        known = port.message.is_point
+        beliefs[port.name] = _choose(failed | known, port.message, p.belief)
+        errors[port.name] = tuple(_blank(e, failed, known) for e in p.errors)
+        plain[port.name] = _blank(p.covariance, failed, known)
+        chart[port.name] = _blank(p.chart_covariance, failed, known)
+        kl[port.name] = _blank(p.expected_kl, failed, known)
+    for name, message in problem.fixed.items():
+        shapes = [s.shape for s in message.expected_statistics()]  # type: ignore[attr-defined]
+        errors[name] = tuple(_blank(np.zeros(s), failed, False) for s in shapes)
+        q = sum(int(np.prod(s[1:], dtype=int)) for s in shapes)
+        plain[name] = chart[name] = _blank(np.zeros((problem.n, q, q)), failed, False)
+        kl[name] = _blank(np.zeros(problem.n), failed, False)
+    order = [k for k in problem.sampler.ports if k in beliefs]
+    return Answer(
+        beliefs={k: beliefs[k] for k in order},
+        log_z=np.where(failed, -np.inf, log_z),
+        standard_errors={k: errors[k] for k in order},
+        covariances={k: plain[k] for k in order},
+        chart_covariances={k: chart[k] for k in order},
+        expected_kl={k: kl[k] for k in order},
+        log_z_error=np.where(failed, np.inf, log_z_error),
+        ess=ess,
+        pareto_k=pareto_k,
+        failed=failed,
+        n_evaluations=n_evaluations,
+    )
+
+
+def _edge_error(port: Port, share: np.ndarray, q: int) -> np.ndarray:
+    """What rounding an output to the edge of its support may have cost: it lies somewhere beyond the last double."""
+    depth = {"logit": 37.0, "log": 708.0}.get(type(port.message).chart, 0.0)
+    return ((depth * share) ** 2)[:, None, None] * np.eye(q)
+
+
+def _never_certain(
+    port: Port, expected: np.ndarray, covariance: np.ndarray, ess: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """A value that no draw showed is not impossible: give it half a draw, times what its message says of it."""
+    p = np.concatenate([1 - expected, expected], axis=1) if expected.shape[1] == 1 else expected
+    n_values = p.shape[1]
+    grid = np.broadcast_to(np.arange(n_values, dtype=float)[None, :, None], (len(p), n_values, 1))
+    log_m = port.axis.log_message(port.message, grid)
+    odds = np.exp(log_m - log_m.max(axis=1, keepdims=True))
+    unseen = np.where(p <= 0, 0.5 / (ess[:, None] + 1) * odds, 0.0)
+    unseen = np.where((p <= 0) & (unseen == 0), 1e-300, unseen)
+    p = np.where(p <= 0, unseen, p)
+    p = p / p.sum(axis=1, keepdims=True)
+    if expected.shape[1] == 1:
+        p, unseen = p[:, 1:], unseen.max(axis=1, keepdims=True)
+    extra = (unseen**2)[:, :, None] * np.eye(p.shape[1])
+    return p, covariance + extra
+
+
+def _choose(first: np.ndarray, a: Family, b: Family) -> Family:
+    """Entries of `a` where `first`, else of `b`."""
+    if not first.any():
+        return b
+    n = len(first)
+    return concatenate([a, b])[np.where(first, np.arange(n), n + np.arange(n))]
+
+
+def _blank(a: np.ndarray, failed: np.ndarray, known: Any) -> np.ndarray:
+    """Infinite where the row failed, 0 where the value is known."""
+    trailing = (1,) * (a.ndim - 1)
+    a = np.where(np.reshape(np.broadcast_to(known, failed.shape), (-1, *trailing)), 0.0, a)
+    return np.where(failed.reshape(-1, *trailing), np.inf, a)

@@ -1,0 +1,78 @@
+"""Axes of the families of finitely many values: Bernoulli, Categorical."""
+
+# ruff: noqa: D102 (what the methods do is said once, at `Axis`)
+from __future__ import annotations
+
+import numpy as np
+
+from heliograph.families import Bernoulli, Categorical
+from heliograph.oracles.axis import Projection, errors_of
+
+__all__ = ["CoinAxis", "LabelAxis"]
+
+
+class CoinAxis:
+    """A Bernoulli: the coordinate is 0 or 1."""
+
+    n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 1, True
+
+    def value(self, u):
+        return u[..., 0]
+
+    def coordinates(self, x):
+        return x[..., None]
+
+    def log_message(self, message, u):
+        return message.reshape((message.size, 1)).log_density(u[..., 0])
+
+    def log_jacobian(self, u):
+        return np.zeros(u.shape[:-1])
+
+    def probabilities(self, message):
+        return np.stack([1 - message.p, message.p], axis=-1)
+
+    def statistics(self, u, centre, scale):
+        return u
+
+    def project(self, expected, covariance, centre, scale):
+        p = expected[:, 0]
+        sound = (p > 0) & (p < 1)
+        belief = Bernoulli(np.where(sound, p, 0.5))
+        spread = np.where(sound, p * (1 - p), 1.0)[:, None, None]
+        kl = 0.5 * covariance[:, 0, 0] / spread[:, 0, 0]
+        return Projection(belief, (errors_of(covariance)[:, 0],), covariance, covariance / spread**2, kl, sound)
+
+
+class LabelAxis:
+    """A Categorical: the coordinate is the index of the category."""
+
+    n_coordinates, n_uniforms, discrete = 1, 1, True
+
+    def __init__(self, size: int) -> None:
+        self.n_statistics = size
+
+    def value(self, u):
+        return u[..., 0].astype(int)
+
+    def coordinates(self, x):
+        return np.asarray(x, dtype=float)[..., None]
+
+    def log_message(self, message, u):
+        return message.reshape((message.size, 1)).log_density(u[..., 0].astype(int))
+
+    def log_jacobian(self, u):
+        return np.zeros(u.shape[:-1])
+
+    def probabilities(self, message):
+        return message.p
+
+    def statistics(self, u, centre, scale):
+        return (u == np.arange(self.n_statistics)).astype(float)
+
+    def project(self, expected, covariance, centre, scale):
+        sound = (expected > 0).all(axis=-1)
+        p = np.where(sound[:, None], expected, 1.0)
+        p = p / p.sum(axis=-1, keepdims=True)
+        chart = covariance / (p[:, :, None] * p[:, None, :])
+        kl = 0.5 * (np.diagonal(covariance, axis1=-2, axis2=-1) / p).sum(-1)
+        return Projection(Categorical(p), (errors_of(covariance),), covariance, chart, kl, sound)

@@ -1,0 +1,161 @@
+"""The integral an oracle has to do, for rows of a plate that share which ports are fixed.
+
+`groups_of` cuts a plate into such problems; `walk` calls the user's function at given coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.errors import FactorError, ModelError, UnsupportedError
+from heliograph.families import Family
+from heliograph.oracles.axes import axis_of
+from heliograph.oracles.sampler import Sampler, evaluate
+
+__all__ = ["Port", "Problem", "groups_of", "log_inputs", "take_rows", "walk"]
+
+
+class Port(NamedTuple):
+    """A port whose variable is not known: its message, its axis and its columns among the coordinates."""
+
+    name: str
+    axis: Any  # an Axis: a Line, or Values where discrete
+    message: Family  # (n,)
+    columns: slice
+
+
+class Problem(NamedTuple):
+    """One integral a row, all of the same kind."""
+
+    sampler: Sampler
+    inputs: tuple[Port, ...]  # random inputs
+    constants: dict[str, np.ndarray]  # port -> (n, ...): data, and point masses
+    fixed: dict[str, Family]  # the point-mass inputs among them
+    output: Port  # its columns count from 0 in the output's own coordinates
+    n: int
+
+    @property
+    def n_coordinates(self) -> int:
+        """Columns of all random inputs."""
+        return sum(p.axis.n_coordinates for p in self.inputs)
+
+    @property
+    def continuous(self) -> tuple[Port, ...]:
+        """The random inputs with a density."""
+        return tuple(p for p in self.inputs if not p.axis.discrete)
+
+    @property
+    def discrete(self) -> tuple[Port, ...]:
+        """The random inputs of finitely many values."""
+        return tuple(p for p in self.inputs if p.axis.discrete)
+
+
+def groups_of(sampler: Sampler, incoming: Mapping[str, Any]) -> Iterator[tuple[np.ndarray, Problem]]:
+    """Cut a plate into problems, with the rows of each."""
+    messages, data, n = _sorted_out(sampler, incoming)
+    pattern = np.zeros(n, dtype=int)
+    for bit, port in enumerate(sampler.inputs):
+        if port in messages:
+            pattern += messages[port].is_point.astype(int) << bit
+    for code in np.unique(pattern):
+        rows = np.flatnonzero(pattern == code)
+        constants = {k: a[rows] for k, a in data.items()}
+        inputs, fixed, at = [], {}, 0
+        for bit, port in enumerate(sampler.inputs):
+            if port not in messages:
+                continue
+            message = messages[port][rows]
+            if code >> bit & 1:
+                fixed[port], constants[port] = message, np.asarray(message.point)
+                continue
+            axis = axis_of(type(message), message)
+            inputs.append(Port(port, axis, message, slice(at, at + axis.n_coordinates)))
+            at += axis.n_coordinates
+        message = messages[sampler.child][rows]
+        axis = axis_of(type(message), message)
+        output = Port(sampler.child, axis, message, slice(0, axis.n_coordinates))
+        yield rows, Problem(sampler, tuple(inputs), constants, fixed, output, len(rows))
+
+
+def take_rows(problem: Problem, rows: np.ndarray) -> Problem:
+    """The same kind of integral for some of the rows."""
+    return problem._replace(
+        inputs=tuple(p._replace(message=p.message[rows]) for p in problem.inputs),
+        constants={k: a[rows] for k, a in problem.constants.items()},
+        fixed={k: m[rows] for k, m in problem.fixed.items()},
+        output=problem.output._replace(message=problem.output.message[rows]),
+        n=len(rows),
+    )
+
+
+def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Call the function at coordinates (n, s, D).
+
+    Gives the output's coordinates (n, s, Dout), and where the output had rounded onto an edge of its support.
+    """
+    n, s = u.shape[:2]
+    inputs = {p.name: _flat(p.axis.value(u[..., p.columns])) for p in problem.inputs}
+    inputs |= {k: np.repeat(a, s, axis=0) for k, a in problem.constants.items()}
+    out = evaluate(rng, problem.sampler, inputs, size=n * s)
+    _check_length(problem, out)
+    out = out.reshape((n, s, *out.shape[1:]))
+    chart = problem.sampler.output.chart
+    edge = np.zeros((n, s), dtype=bool)
+    if chart in ("log", "logit"):
+        edge = (out == 0) | (out == 1) if chart == "logit" else out == 0
+    return problem.output.axis.coordinates(out), edge
+
+
+def _check_length(problem: Problem, out: np.ndarray) -> None:
+    """A vector output must have the dimension of its message."""
+    length = problem.output.message.naturals[0].shape[-1]
+    if problem.sampler.output.point_rank and out.shape[1] != length:
+        raise FactorError(
+            f"factor {problem.sampler.name!r} returned vectors of length {out.shape[1]}, "
+            f"but the message at port {problem.output.name!r} has dimension {length}"
+        )
+
+
+def log_inputs(problem: Problem, u: np.ndarray) -> np.ndarray:
+    """``log`` of the product of the incoming input messages, as a density of the coordinates."""
+    total = np.zeros(u.shape[:2])
+    for p in problem.inputs:
+        v = u[..., p.columns]
+        total += p.axis.log_message(p.message, v) + p.axis.log_jacobian(v)
+    return total
+
+
+def _flat(x: np.ndarray) -> np.ndarray:
+    return x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
+
+
+def _sorted_out(sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[dict[str, Family], dict[str, np.ndarray], int]:
+    """Messages, data arrays, and the length of the plate."""
+    missing = [p for p in sampler.ports if p not in incoming]
+    if missing:
+        raise ModelError(f"factor {sampler.name!r} needs a message at every port; {missing} have none")
+    messages = {k: incoming[k] for k in sampler.ports if isinstance(incoming[k], Family)}
+    if sampler.child not in messages:
+        value = np.asarray(incoming[sampler.child])
+        messages[sampler.child] = sampler.output.point_mass(value)  # type: ignore[attr-defined]
+    if type(messages[sampler.child]) is not sampler.output:
+        raise UnsupportedError(
+            f"factor {sampler.name!r} gives a {sampler.output.__name__}, but the message at port {sampler.child!r} "
+            f"is a {type(messages[sampler.child]).__name__}"
+        )
+    shapes = {k: m.shape for k, m in messages.items()}
+    if any(len(s) != 1 for s in shapes.values()) or len(set(shapes.values())) != 1:
+        raise ModelError(f"factor {sampler.name!r} needs messages of one plate shape (n,), not {shapes}")
+    n = next(iter(shapes.values()))[0]
+    data = {}
+    for k in sampler.inputs:
+        if k not in messages:
+            a = np.asarray(incoming[k])
+            a = np.broadcast_to(a, (n,)) if a.ndim == 0 else a
+            if len(a) != n:
+                raise ModelError(f"data at port {k!r} of factor {sampler.name!r} has {len(a)} rows for {n} messages")
+            data[k] = a
+    return messages, data, n

@@ -1,0 +1,143 @@
+"""Where an importance sampler draws the inputs: products of messages, and mixtures of Gaussians fitted on the axes.
+
+The density used in the weights is always that of the whole mixture, whichever part a draw came from, so a part that
+covers the cavity bounds the weights however badly another part was fitted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from heliograph.families import Family
+from heliograph.oracles.problem import Problem
+
+__all__ = ["Proposal", "draw", "log_density", "n_uniforms", "stand_in", "take_proposal"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Proposal(NamedTuple):
+    """A mixture for every row: first the products, then the Gaussians; and a table for every discrete input."""
+
+    weights: np.ndarray  # (n, P + K), rows sum to 1
+    products: tuple[tuple[Family, ...], ...]  # P of them: one proper message for each continuous input
+    means: np.ndarray  # (n, K, C)
+    roots: np.ndarray  # (n, K, C, C), lower Cholesky factors of the covariances
+    inverses: np.ndarray  # (n, K, C, C), their inverses
+    tables: tuple[np.ndarray, ...]  # (n, number of values) for each discrete input
+
+
+def take_proposal(proposal: Proposal, rows: np.ndarray) -> Proposal:
+    """The proposals of some rows."""
+    return Proposal(
+        proposal.weights[rows],
+        tuple(tuple(m[rows] for m in product) for product in proposal.products),
+        proposal.means[rows],
+        proposal.roots[rows],
+        proposal.inverses[rows],
+        tuple(t[rows] for t in proposal.tables),
+    )
+
+
+def n_uniforms(problem: Problem) -> int:
+    """Uniform numbers a draw takes: one to choose the part, then those of the inputs."""
+    return 1 + sum(p.axis.n_uniforms for p in problem.inputs)
+
+
+def draw(problem: Problem, proposal: Proposal, uniforms: np.ndarray) -> np.ndarray:
+    """Coordinates (n, s, D) from uniforms (n, s, n_uniforms)."""
+    n, s = uniforms.shape[:2]
+    u = np.empty((n, s, problem.n_coordinates))
+    n_products = len(proposal.products)
+    continuous = problem.continuous
+    parts = proposal.weights.shape[1]
+    edges = np.cumsum(proposal.weights, axis=1)[:, None, :-1]
+    part = (uniforms[:, :, :1] >= edges).sum(axis=-1) if parts > 1 else np.zeros((n, s), dtype=int)
+    for c, product in enumerate(proposal.products):
+        whole = parts == 1  # then the plate goes through in one piece
+        i, j = np.nonzero(part == c) if not whole else (np.arange(n), slice(None))
+        at = 1
+        for port, message in zip(continuous, product, strict=True):
+            width = port.axis.n_uniforms
+            if whole:
+                u[:, :, port.columns] = port.axis.draw(message, uniforms[:, :, at : at + width])
+            else:
+                picked = uniforms[i, j, at : at + width][:, None, :]
+                u[i, j, port.columns] = port.axis.draw(message[i], picked)[:, 0]
+            at += width
+    if parts > n_products:
+        i, j = np.nonzero(part >= n_products)
+        k = part[i, j] - n_products
+        columns = _columns(problem)
+        z = special.ndtri(uniforms[i, j, 1 : 1 + len(columns)])
+        u[i[:, None], j[:, None], columns] = proposal.means[i, k] + np.einsum("mab,mb->ma", proposal.roots[i, k], z)
+    at = 1 + sum(p.axis.n_uniforms for p in continuous)
+    for port, table in zip(problem.discrete, proposal.tables, strict=True):
+        steps = np.cumsum(table, axis=1)[:, None, :-1]
+        u[:, :, port.columns.start] = (uniforms[:, :, at : at + 1] >= steps).sum(axis=-1)
+        at += 1
+    return u
+
+
+def log_density(problem: Problem, proposal: Proposal, u: np.ndarray) -> np.ndarray:
+    """``log`` of the proposal's density of the coordinates, (n, s)."""
+    terms = []
+    with np.errstate(divide="ignore"):  # a part of weight 0 has log weight -inf, as it should
+        log_weights = np.log(proposal.weights)[:, None, :]
+    for c, product in enumerate(proposal.products):
+        total = np.zeros(u.shape[:2]) + log_weights[:, :, c]
+        for port, message in zip(problem.continuous, product, strict=True):
+            v = u[..., port.columns]
+            total += port.axis.log_message(message, v) + port.axis.log_jacobian(v)
+        terms.append(total)
+    if proposal.means.shape[1]:
+        v = u[..., _columns(problem)]
+        log_roots = np.log(np.diagonal(proposal.inverses, axis1=-2, axis2=-1)).sum(axis=-1)  # (n, K)
+        for k in range(proposal.means.shape[1]):
+            z = (v - proposal.means[:, None, k]) @ np.swapaxes(proposal.inverses[:, k], -1, -2)
+            norm = log_roots[:, k] - 0.5 * v.shape[-1] * _LOG_2PI
+            terms.append(log_weights[:, :, len(proposal.products) + k] + norm[:, None] - 0.5 * (z * z).sum(axis=-1))
+    log_q = _log_sum(terms)
+    for port, table in zip(problem.discrete, proposal.tables, strict=True):
+        value = u[:, :, port.columns.start].astype(int)
+        log_q = log_q + np.log(np.take_along_axis(table, value, axis=1))
+    return log_q
+
+
+def stand_in(problem: Problem, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (n, C) and covariance (n, C, C) on the axes: the messages' own, or ``N(0, scale^2)`` where improper."""
+    n, columns = problem.n, _columns(problem)
+    mean, covariance = np.zeros((n, len(columns))), np.zeros((n, len(columns), len(columns)))
+    at = 0
+    for port in problem.continuous:
+        d = port.axis.n_coordinates
+        own = slice(at, at + d)
+        covariance[:, own, own] = scale**2 * np.eye(d)
+        proper = np.flatnonzero(port.message.proper)
+        if len(proper):
+            m, v = port.axis.moments(port.message[proper])
+            mean[proper, own], covariance[proper, own, own] = m, 2.0 * v
+        at += d
+    return mean, covariance
+
+
+def _columns(problem: Problem) -> np.ndarray:
+    """Columns of the continuous inputs among the coordinates."""
+    return np.concatenate([np.arange(p.columns.start, p.columns.stop) for p in problem.continuous] or [np.arange(0)])
+
+
+def _log_sum(terms: list[np.ndarray]) -> np.ndarray:
+    if len(terms) == 1:
+        return terms[0]
+    top = terms[0]
+    for t in terms[1:]:
+        top = np.maximum(top, t)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    total = np.zeros_like(top)
+    for t in terms:
+        total += np.exp(t - safe)
+    with np.errstate(divide="ignore"):  # a point that no part reaches has density 0
+        return safe + np.log(total)

@@ -1,0 +1,166 @@
+"""A user's forward function as data: what it takes, what it gives, and the one place where it is called.
+
+Everything a black box can do wrong is caught here, once, and said in a sentence that names the factor and shows an
+input that made it fail.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.errors import FactorError, ModelError
+from heliograph.families import Family
+
+__all__ = ["Sampler", "evaluate", "sampler_of"]
+
+
+class Sampler(NamedTuple):
+    """A forward function and what is known about it."""
+
+    name: str
+    function: Callable[..., Any]
+    inputs: tuple[str, ...]  # the function's parameters in order, `rng` and `size` left out
+    output: type[Family]
+    stochastic: bool = False  # it has a parameter named `rng`
+    sized: bool = False  # it has a parameter named `size`: the number of samples wanted
+    vectorized: bool = True  # it takes arrays with the samples along the first axis
+    expensive: bool = False  # too dear to be evaluated at every message
+
+    @property
+    def child(self) -> str:
+        """The port of the output: "out", or "output" where an input already has that name."""
+        return "output" if "out" in self.inputs else "out"
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """The inputs, then the output."""
+        return (*self.inputs, self.child)
+
+
+def sampler_of(
+    function: Callable[..., Any],
+    output: type[Family],
+    *,
+    name: str | None = None,
+    vectorized: bool = True,
+    expensive: bool = False,
+) -> Sampler:
+    """Describe `function` by its signature.
+
+    A parameter named ``rng`` makes it stochastic, one named ``size`` receives the number of samples; neither is a port.
+
+    >>> from heliograph.families import Gaussian
+    >>> def step(x, drift, rng):
+    ...     return x + drift + rng.standard_normal(x.shape)
+    >>> s = sampler_of(step, Gaussian)
+    >>> s.ports, s.stochastic
+    (('x', 'drift', 'out'), True)
+    """
+    name = str(name or getattr(function, "__name__", "factor"))
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"factor {name!r} needs a function whose parameters can be read") from error
+    loose = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY)]
+    if loose:
+        raise ModelError(f"factor {name!r} needs named parameters, one a port; {loose} cannot be ports")
+    names = [p.name for p in parameters]
+    inputs = tuple(n for n in names if n not in ("rng", "size"))
+    stochastic, sized = "rng" in names, "size" in names
+    if not inputs and not sized:
+        raise ModelError(f"factor {name!r} has no inputs; give it a parameter named 'size', the number of samples")
+    return Sampler(name, function, inputs, output, stochastic, sized, vectorized, expensive)
+
+
+def evaluate(
+    rng: np.random.Generator, sampler: Sampler, inputs: Mapping[str, Any], size: int | None = None
+) -> np.ndarray:
+    """The outputs of the factor at ``S`` samples: every input has them along its first axis, and so has the result.
+
+    Raises `FactorError` where the function raises or gives something that its output family does not hold.
+    """
+    arrays = {k: np.asarray(inputs[k]) for k in sampler.inputs}
+    n = len(next(iter(arrays.values()))) if arrays else size
+    if n is None:
+        raise ModelError(f"factor {sampler.name!r} has no inputs: say how many samples to draw")
+    # the result is checked below, so what NumPy warns of on the way (exp of a large number) is not news
+    with np.errstate(all="ignore"):
+        out = _call(rng, sampler, arrays, n) if sampler.vectorized else _call_each(rng, sampler, arrays, n)
+    return _check(sampler, arrays, out, n)
+
+
+def _extra(rng: np.random.Generator, sampler: Sampler, n: int) -> dict[str, Any]:
+    extra: dict[str, Any] = {"rng": rng} if sampler.stochastic else {}
+    if sampler.sized:
+        extra["size"] = n
+    return extra
+
+
+def _call(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.ndarray], n: int) -> Any:
+    try:
+        return sampler.function(**arrays, **_extra(rng, sampler, n))
+    except Exception as error:
+        raise FactorError(
+            f"factor {sampler.name!r} raised {type(error).__name__}: {error}; it was given {n} samples, "
+            f"the first of them {_show(arrays, 0)} (is it written for one sample at a time? say vectorized=False)"
+        ) from error
+
+
+def _call_each(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.ndarray], n: int) -> Any:
+    results = []
+    for i in range(n):
+        one = {k: a[i] if a.ndim > 1 else a[i].item() for k, a in arrays.items()}
+        try:
+            results.append(sampler.function(**one, **_extra(rng, sampler, 1)))
+        except Exception as error:
+            raise FactorError(
+                f"factor {sampler.name!r} raised {type(error).__name__}: {error}, at {_show(arrays, i)}"
+            ) from error
+    try:
+        return np.asarray(results)
+    except ValueError as error:
+        raise FactorError(
+            f"factor {sampler.name!r} returned values of different shapes for different samples"
+        ) from error
+
+
+def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) -> np.ndarray:
+    out = np.asarray(out)
+    rank = sampler.output.point_rank
+    if out.ndim != 1 + rank or out.shape[0] != n:
+        wanted = f"({n},)" if rank == 0 else f"({n}, d)"
+        raise FactorError(
+            f"factor {sampler.name!r} returned shape {out.shape} for {n} samples where {sampler.output.__name__} "
+            f"needs {wanted}; the first sample was {_show(arrays, 0)}"
+        )
+    if out.dtype.kind not in "fiub":
+        raise FactorError(f"factor {sampler.name!r} returned {out.dtype} where numbers are needed")
+    out = out.astype(float, copy=False)
+    held = np.asarray(sampler.output.in_support(_inside(sampler.output, out)))  # type: ignore[attr-defined]
+    held = held & ~(np.isnan(out).any(axis=-1) if rank else np.isnan(out))
+    if not held.all():
+        i = int(np.argmin(held))
+        raise FactorError(
+            f"factor {sampler.name!r} returned {np.array2string(out[i], precision=6)} at {_show(arrays, i)}, "
+            f"which is outside the support of {sampler.output.__name__}"
+        )
+    return out
+
+
+def _inside(family: type[Family], out: np.ndarray) -> np.ndarray:
+    """A true value next to the edge of an open support rounds onto it (a sigmoid at 40 is 1.0): that is no error."""
+    if family.chart == "log":
+        return np.where(out == 0, np.finfo(float).tiny, out)
+    if family.chart == "logit":
+        return np.where(out == 0, np.finfo(float).tiny, np.where(out == 1, np.nextafter(1.0, 0.0), out))
+    return out
+
+
+def _show(arrays: dict[str, np.ndarray], i: int) -> str:
+    if not arrays:
+        return "(no inputs)"
+    return ", ".join(f"{k}={np.array2string(a[i], precision=6, threshold=8)}" for k, a in arrays.items())

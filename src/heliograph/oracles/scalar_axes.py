@@ -1,0 +1,178 @@
+"""Axes of the families of one real number: Gaussian, Gamma, Beta."""
+
+# ruff: noqa: D102 (what the methods do is said once, at `Axis`)
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from heliograph.families import Beta, Gamma, Gaussian
+from heliograph.oracles.axis import (
+    Projection,
+    at_points,
+    columns,
+    errors_of,
+    half_trace,
+    log_gamma_draws,
+    matrix_of,
+    sandwich,
+)
+
+__all__ = ["LogAxis", "LogitAxis", "RealAxis"]
+
+_TINY = float(np.finfo(float).tiny)
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
+class RealAxis:
+    """A Gaussian on the real line."""
+
+    n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 2, False
+
+    def value(self, u):
+        return u[..., 0]
+
+    def coordinates(self, x):
+        return x[..., None]
+
+    def log_message(self, message, u):
+        return message.reshape((message.size, 1)).log_density(u[..., 0])
+
+    def log_jacobian(self, u):
+        return np.zeros(u.shape[:-1])
+
+    def draw(self, message, uniforms):
+        z = special.ndtri(uniforms[..., :1])
+        return message.mean[:, None, None] + np.sqrt(message.variance)[:, None, None] * z
+
+    def moments(self, message):
+        return message.mean[:, None], message.variance[:, None, None]
+
+    def broaden(self, message, factor):
+        return Gaussian(message.mean, factor * message.variance)
+
+    def statistics(self, u, centre, scale):
+        y = (u - centre[:, None]) / scale[:, None]
+        return np.concatenate([y, y * y], axis=-1)
+
+    def project(self, expected, covariance, centre, scale):
+        c, s = centre[:, 0], scale[:, 0]
+        mean, variance = expected[:, 0], expected[:, 1] - expected[:, 0] ** 2
+        sound = variance > 1e-12 * (1 + mean**2)  # below that it is rounding, not spread
+        variance = np.where(sound, variance, 1.0)
+        zero, one = np.zeros_like(s), np.ones_like(s)
+        plain = sandwich(matrix_of([[s, zero], [2 * c * s, s**2]]), covariance)
+        local = sandwich(matrix_of([[one, zero], [-2 * mean / variance, 1 / variance]]), covariance)
+        chart = sandwich(matrix_of([[s, zero], [zero, one]]), local)
+        kl = 0.5 * local[:, 0, 0] / variance + 0.25 * local[:, 1, 1]
+        se = errors_of(plain)
+        belief = Gaussian(c + s * mean, s**2 * variance)
+        return Projection(belief, (se[:, 0], se[:, 1]), plain, chart, kl, sound)
+
+
+class LogAxis:
+    """A Gamma on the logarithm of its variable."""
+
+    n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 2, False
+
+    def value(self, u):
+        return np.exp(np.clip(u[..., 0], -708.0, 709.0))  # the ends of double precision
+
+    def coordinates(self, x):
+        return np.log(np.maximum(x, _TINY))[..., None]
+
+    def log_message(self, message, u):
+        power, rate = (columns(a) for a in message.naturals)
+        u = u[..., 0]
+        log_p = power * u - rate * np.exp(np.minimum(u, 709.0)) - columns(message.log_normaliser())
+        return at_points(message, np.exp(np.minimum(u, 709.0)), log_p)
+
+    def log_jacobian(self, u):
+        return u[..., 0]
+
+    def draw(self, message, uniforms):
+        shape, rate = message.naturals[0] + 1, message.naturals[1]
+        return (log_gamma_draws(columns(shape), uniforms[..., 0]) - np.log(columns(rate)))[..., None]
+
+    def moments(self, message):
+        shape, rate = message.naturals[0] + 1, message.naturals[1]
+        return (special.digamma(shape) - np.log(rate))[:, None], special.polygamma(1, shape)[:, None, None]
+
+    def broaden(self, message, factor):
+        return Gamma((message.naturals[0] + 1) / factor, message.naturals[1] / factor)
+
+    def statistics(self, u, centre, scale):
+        y = u - centre[:, None]
+        return np.concatenate([np.exp(np.minimum(y, 300.0)), y], axis=-1)  # so that its square times no weight is 0
+
+    def project(self, expected, covariance, centre, scale):
+        first, second = expected[:, 0], expected[:, 1]
+        sound = (first > 0) & (np.log(np.where(first > 0, first, 1.0)) - second > 1e-13)
+        first, second = np.where(sound, first, 1.0), np.where(sound, second, -1.0)
+        unit = np.exp(np.clip(centre[:, 0], -700.0, 700.0))
+        near = Gamma.from_statistics(first, second)  # of x / unit
+        s, r = near.naturals[0] + 1, near.naturals[1]
+        zero, one = np.zeros_like(s), np.ones_like(s)
+        plain = sandwich(matrix_of([[unit, zero], [zero, one]]), covariance)
+        psi1, psi2 = special.polygamma(1, s), special.polygamma(2, s)
+        by_shape = psi2 / psi1 / (1 / s - psi1)  # d log psi'(s) / d (log E x - E log x)
+        chart = sandwich(matrix_of([[zero, one], [by_shape / first, -by_shape]]), covariance)
+        kl = half_trace(matrix_of([[s / r**2, 1 / r], [1 / r, psi1]]), covariance)
+        se = errors_of(plain)
+        return Projection(Gamma(s, r / unit), (se[:, 0], se[:, 1]), plain, chart, kl, sound)
+
+
+class LogitAxis:
+    """A Beta on the log odds of its variable."""
+
+    n_coordinates, n_uniforms, n_statistics, discrete = 1, 2, 2, False
+
+    def value(self, u):
+        return np.clip(special.expit(u[..., 0]), _TINY, _BELOW_ONE)
+
+    def coordinates(self, x):
+        x = np.clip(x, _TINY, _BELOW_ONE)
+        return (np.log(x) - np.log1p(-x))[..., None]
+
+    def log_message(self, message, u):
+        a, b = (columns(k) for k in message.naturals)
+        u = u[..., 0]
+        log_p = a * special.log_expit(u) + b * special.log_expit(-u) - columns(message.log_normaliser())
+        return at_points(message, special.expit(u), log_p)
+
+    def log_jacobian(self, u):
+        return special.log_expit(u[..., 0]) + special.log_expit(-u[..., 0])
+
+    def draw(self, message, uniforms):
+        a, b = (columns(k + 1) for k in message.naturals)  # a ratio of Gammas: exact in both tails of the logit
+        return (log_gamma_draws(a, uniforms[..., 0]) - log_gamma_draws(b, uniforms[..., 1]))[..., None]
+
+    def moments(self, message):
+        a, b = (k + 1 for k in message.naturals)
+        variance = special.polygamma(1, a) + special.polygamma(1, b)
+        return (special.digamma(a) - special.digamma(b))[:, None], variance[:, None, None]
+
+    def broaden(self, message, factor):
+        return Beta((message.naturals[0] + 1) / factor, (message.naturals[1] + 1) / factor)
+
+    def statistics(self, u, centre, scale):
+        c = centre[:, None]
+        up = special.log_expit(u) - special.log_expit(c)
+        return np.concatenate([up, special.log_expit(-u) - special.log_expit(-c)], axis=-1)
+
+    def project(self, expected, covariance, centre, scale):
+        log_p = expected[:, 0] + special.log_expit(centre[:, 0])
+        log_q = expected[:, 1] + special.log_expit(-centre[:, 0])
+        gap = np.exp(np.minimum(log_p, 0)) + np.exp(np.minimum(log_q, 0))  # geometric means: below 1 if there is spread
+        sound = (log_p < 0) & (log_q < 0) & (gap < 1 - 1e-13)
+        belief = Beta.from_statistics(np.where(sound, log_p, -1.0), np.where(sound, log_q, -1.0))
+        a, b = belief.naturals[0] + 1, belief.naturals[1] + 1
+        pa, pb, pab = (special.polygamma(1, k) for k in (a, b, a + b))
+        information = matrix_of([[pa - pab, -pab], [-pab, pb - pab]])
+        by_log_variance = np.stack([special.polygamma(2, a), special.polygamma(2, b)], -1) / (pa + pb)[:, None]
+        slope = np.linalg.solve(information, by_log_variance[..., None])[..., 0]
+        one = np.ones_like(a)
+        chart = sandwich(matrix_of([[one, -one], [slope[:, 0], slope[:, 1]]]), covariance)
+        se = errors_of(covariance)
+        kl = half_trace(information, covariance)
+        return Projection(belief, (se[:, 0], se[:, 1]), covariance, chart, kl, sound)

@@ -1,0 +1,120 @@
+"""Weighted sums that grow chunk by chunk, in the log domain: all that importance sampling has to remember.
+
+The memory is that of the sums, whatever the number of draws: the largest log weight so far, sums of ``w``, ``w t`` and
+(for pseudo-random draws) ``w^2``, ``w^2 t``, ``w^2 t t'`` relative to it, and the largest weights for the tail.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Estimate", "Sums", "add", "empty_sums", "estimate"]
+
+
+class Sums(NamedTuple):
+    """Arrays that `add` changes in place."""
+
+    count: np.ndarray  # (n,)
+    offset: np.ndarray  # (n,), the largest log weight so far
+    w: np.ndarray  # (R, n)
+    wt: np.ndarray  # (R, n, Q)
+    w2: np.ndarray  # (n,)
+    w2t: np.ndarray  # (n, Q)
+    w2tt: tuple[np.ndarray, ...]  # (n, q, q) for each block of statistics
+    tail: np.ndarray  # (n, M + 1), the largest log weights
+    blocks: tuple[slice, ...]
+
+
+class Estimate(NamedTuple):
+    """Self-normalised estimates with their errors."""
+
+    mean: np.ndarray  # (n, Q)
+    covariances: tuple[np.ndarray, ...]  # (n, q, q) for each block
+    log_z: np.ndarray  # (n,)
+    log_z_error: np.ndarray  # (n,)
+    ess: np.ndarray  # (n,)
+
+
+def empty_sums(n: int, blocks: tuple[slice, ...], n_replicates: int, n_tail: int) -> Sums:
+    """Nothing drawn yet."""
+    width = max((b.stop for b in blocks), default=0)
+    squares = tuple(np.zeros((n, b.stop - b.start, b.stop - b.start)) for b in blocks) if n_replicates == 1 else ()
+    return Sums(
+        count=np.zeros(n),
+        offset=np.full(n, -np.inf),
+        w=np.zeros((n_replicates, n)),
+        wt=np.zeros((n_replicates, n, width)),
+        w2=np.zeros(n),
+        w2t=np.zeros((n, width)),
+        w2tt=squares,
+        tail=np.full((n, n_tail + 1), -np.inf),
+        blocks=blocks,
+    )
+
+
+def add(sums: Sums, rows: np.ndarray, replicate: int, log_weights: np.ndarray, statistics: np.ndarray) -> None:
+    """Add draws of some rows: log weights (r, s) and statistics (r, s, Q)."""
+    old = sums.offset[rows]
+    top = np.maximum(old, log_weights.max(axis=1))
+    live = np.isfinite(top)
+    safe = np.where(live, top, 0.0)
+    shrink = np.where(live, np.exp(np.where(np.isfinite(old), old, -np.inf) - safe), 1.0)
+    sums.offset[rows] = top
+    w = np.exp(log_weights - safe[:, None])  # at most 1
+    sums.count[rows] += log_weights.shape[1]
+    sums.w[:, rows] *= shrink
+    sums.wt[:, rows] *= shrink[:, None]
+    sums.w[replicate, rows] += w.sum(axis=1)
+    wt = w[:, None, :] @ statistics  # (r, 1, Q)
+    sums.wt[replicate, rows] += wt[:, 0]
+    w2 = w * w
+    sums.w2[rows] = sums.w2[rows] * shrink**2 + w2.sum(axis=1)
+    if sums.w2tt:
+        shrink2 = (shrink**2)[:, None]
+        sums.w2t[rows] = sums.w2t[rows] * shrink2 + (w2[:, None, :] @ statistics)[:, 0]
+        weighted = w[:, :, None] * statistics
+        for block, total in zip(sums.blocks, sums.w2tt, strict=True):
+            part = weighted[:, :, block]
+            total[rows] = total[rows] * shrink2[:, None] + np.swapaxes(part, 1, 2) @ part
+    _keep_largest(sums, rows, log_weights)
+
+
+def estimate(sums: Sums) -> Estimate:
+    """The estimates so far: eq. (2), divided by the sum of the weights.
+
+    The errors are those of a ratio (delta method): from the draws themselves where they are independent, from the
+    spread of the replicates where they are not.
+    """
+    total = sums.w.sum(axis=0)
+    live = total > 0
+    w = np.where(live, total, 1.0)
+    mean = sums.wt.sum(axis=0) / w[:, None]
+    n = np.maximum(sums.count, 2.0)
+    covariances = []
+    n_replicates = len(sums.w)
+    if n_replicates == 1:
+        for block, squares in zip(sums.blocks, sums.w2tt, strict=True):
+            mu, cross = mean[:, block], sums.w2t[:, block]
+            c = squares - mu[:, :, None] * cross[:, None, :] - cross[:, :, None] * mu[:, None, :]
+            c = c + sums.w2[:, None, None] * mu[:, :, None] * mu[:, None, :]
+            covariances.append(c / (w**2)[:, None, None] * (n / (n - 1))[:, None, None])
+        relative = np.maximum(n * sums.w2 / w**2 - 1, 0.0) / (n - 1)
+    else:
+        # R / (R - 1) for the mean taken out, and R - 3 rather than R - 1: a spread of few replicates is often too small
+        correct = n_replicates / (n_replicates - 3)
+        residual = (sums.wt - mean * sums.w[:, :, None]) / w[:, None]  # (R, n, Q)
+        for block in sums.blocks:
+            r = residual[:, :, block]
+            covariances.append(correct * np.einsum("rni,rnj->nij", r, r))
+        relative = correct * ((sums.w / w - 1 / n_replicates) ** 2).sum(axis=0)
+    log_z = np.where(live, sums.offset + np.log(w) - np.log(n), -np.inf)
+    ess = np.where(live, w**2 / np.where(live, sums.w2, 1.0), 0.0)
+    return Estimate(mean, tuple(covariances), log_z, np.where(live, np.sqrt(relative), np.inf), ess)
+
+
+def _keep_largest(sums: Sums, rows: np.ndarray, log_weights: np.ndarray) -> None:
+    keep = sums.tail.shape[1]
+    both = np.concatenate([sums.tail[rows], log_weights], axis=1)
+    sums.tail[rows] = np.partition(both, both.shape[1] - keep, axis=1)[:, -keep:]
