@@ -1,0 +1,343 @@
+"""Exact Gaussian process regression: squared exponential with a width per input, several outputs, labels with noise.
+
+`Widths` is what the evidence chose, `Process` what prediction needs. Zero mean; all outputs share the widths and each
+has its own signal variance; the noise is relative to the signal, and a label may bring a noise variance of its own.
+Inputs are rows of numbers. A column that never varied is dropped (its width is infinite), and a row that departs
+from the constant is predicted with the variance of the prior: nothing is known there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from heliograph.errors import ModelError
+from heliograph.kernels.blas import CHUNK, chunks, one_blas_thread
+
+__all__ = [
+    "Process",
+    "Widths",
+    "append",
+    "choose",
+    "condition",
+    "condition_variances",
+    "correlations",
+    "leave_one_out",
+    "log_evidence",
+    "predict",
+    "start_widths",
+]
+
+NOISE_BOUNDS = (1e-8, 1e-2)  # relative to the signal variance
+LEAST_SIGNAL = 1e-20  # the signal variance of an output whose labels are all zero
+_SAME = 1e-9  # relative departure up to which a value equals the constant of its column
+
+
+class Widths(NamedTuple):
+    """The kernel's parameters."""
+
+    centre: np.ndarray  # (k,) subtracted from the inputs
+    widths: np.ndarray  # (k,) standard deviations of the kernel; infinite where the column was constant
+    signal: np.ndarray  # (q,) prior variance of each output
+    noise: float  # noise variance of a label relative to the signal
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """A posterior process: its parameters, its points and the factor of their covariance."""
+
+    widths: Widths
+    inputs: np.ndarray  # (N, k)
+    targets: np.ndarray  # (N, q)
+    label_noise: np.ndarray | None  # (N, q) noise variances the labels brought, None if none
+    jitter: float  # relative noise actually on the diagonal: `widths.noise`, or more where Cholesky failed
+    lower: np.ndarray  # (f, N, N) Cholesky factors of the covariance over the signal; f is 1, or q with label noise
+    weights: np.ndarray  # (N, q) inverse of that covariance times the targets
+
+    def __len__(self) -> int:
+        return self.inputs.shape[0]
+
+    @cached_property
+    def inverse_lower(self) -> np.ndarray:
+        """``(f, N, N)``: with it a plate's variances are one matrix product."""
+        return np.stack([np.tril(dtrtri(lower, lower=1)[0]) for lower in self.lower]) if len(self) else self.lower
+
+
+def start_widths(inputs: np.ndarray, n_outputs: int, spread: float = 2.0) -> Widths:
+    """Widths to start from: `spread` standard deviations of the inputs seen, unit signal, noise 1e-6."""
+    inputs = np.atleast_2d(np.asarray(inputs, dtype=float))
+    centre, sd = inputs.mean(0), inputs.std(0)
+    constant = np.ptp(inputs, axis=0) <= _SAME * (1 + np.abs(centre))
+    return Widths(centre, np.where(constant, np.inf, spread * sd), np.ones(n_outputs), 1e-6)
+
+
+def correlations(widths: Widths, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The kernel over the signal variance, ``(n, m)``: 0 where a row departs from a column that was constant."""
+    ua, ub = _scaled(widths, a), _scaled(widths, b)
+    d2 = ua @ (-2 * ub.T)
+    d2 += (ua**2).sum(1)[:, None]
+    d2 += (ub**2).sum(1)
+    np.maximum(d2, 0.0, out=d2)  # the expanded square may be -1e-16
+    d2 *= -0.5
+    c = np.exp(d2, out=d2)
+    departs_a, departs_b = _departs(widths, a), _departs(widths, b)
+    if departs_a is not None and departs_a.any():
+        c[departs_a] = 0.0
+    if departs_b is not None and departs_b.any():
+        c[:, departs_b] = 0.0
+    return c
+
+
+def condition(
+    widths: Widths,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None = None,
+    profile: bool = True,
+) -> Process:
+    """The process given labelled rows ``(N, k)`` and ``(N, q)``; N may be 0.
+
+    Without label noise the signal variances are profiled again on these labels, unless told not to; with it they
+    are kept.
+    """
+    inputs, targets, label_noise = _checked(widths, inputs, targets, label_noise)
+    widths = _admit(widths, inputs)
+    c = correlations(widths, inputs, inputs)
+    np.fill_diagonal(c, 1.0)
+    lower, jitter = _factors(c, widths, label_noise)
+    return _finish(widths, inputs, targets, label_noise, jitter, lower, profile)
+
+
+def append(
+    process: Process,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None = None,
+    profile: bool = True,
+) -> Process:
+    """The process after k more labelled rows, by a block update of the factor: O(k N^2) instead of O(N^3)."""
+    widths = process.widths
+    inputs, targets, label_noise = _checked(widths, inputs, targets, label_noise)
+    all_inputs = np.concatenate([process.inputs, inputs])
+    all_targets = np.concatenate([process.targets, targets])
+    if (label_noise is None) == (process.label_noise is None):
+        all_noise = None if label_noise is None else np.concatenate([process.label_noise, label_noise])  # type: ignore[list-item]
+    else:
+        first = np.zeros(process.targets.shape) if process.label_noise is None else process.label_noise
+        all_noise = np.concatenate([first, np.zeros(targets.shape) if label_noise is None else label_noise])
+    departs = _departs(widths, inputs)
+    grew = departs is not None and departs.any()
+    n_factors = 1 if all_noise is None else targets.shape[1]
+    if grew or n_factors != len(process.lower) or process.jitter > widths.noise:
+        return condition(widths, all_inputs, all_targets, all_noise, profile)
+    cross = correlations(widths, process.inputs, inputs)
+    block = correlations(widths, inputs, inputs)
+    np.fill_diagonal(block, 1.0)
+    n, k = cross.shape
+    lower = np.zeros((n_factors, n + k, n + k))
+    for f in range(n_factors):
+        extra = _diagonal(widths, label_noise, f, k)
+        side = solve_triangular(process.lower[f], cross, lower=True, check_finite=False) if n else cross
+        corner, info = dpotrf(block + np.diag(process.jitter + extra) - side.T @ side, lower=1)
+        if info:
+            return condition(widths, all_inputs, all_targets, all_noise, profile)
+        lower[f, :n, :n] = process.lower[f]
+        lower[f, n:, :n] = side.T
+        lower[f, n:, n:] = np.tril(corner)
+    return _finish(widths, all_inputs, all_targets, all_noise, process.jitter, lower, profile)
+
+
+def predict(process: Process, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the noise-free outputs, both ``(n, q)``, by matrix products in chunks of 512 rows."""
+    rows = np.asarray(rows, dtype=float)
+    signal = process.widths.signal
+    mean = np.zeros((len(rows), signal.size))
+    relative = np.ones((len(rows), len(process.lower)))
+    if len(process):
+        with one_blas_thread():
+            for part in chunks(len(rows), CHUNK):
+                c = correlations(process.widths, rows[part], process.inputs)
+                np.matmul(c, process.weights, out=mean[part])
+                for f, inverse in enumerate(process.inverse_lower):
+                    half = c @ inverse.T
+                    relative[part, f] -= np.einsum("nd,nd->n", half, half)
+    return mean, np.maximum(relative, 0.0) * signal  # rounding may leave -1e-16 at a point that is known
+
+
+def condition_variances(process: Process, rows: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Variances ``(n, q)`` of all rows as they will be once the rows numbered `chosen` are labelled; needs no label."""
+    rows = np.asarray(rows, dtype=float)
+    pivots = _Pivots(process, rows)
+    for i in np.asarray(chosen, dtype=int):
+        pivots.take(int(i))
+    return pivots.variances()
+
+
+def choose(
+    process: Process,
+    rows: np.ndarray,
+    weights: np.ndarray | None = None,
+    tolerance: float = 0.0,
+    limit: int | None = None,
+) -> np.ndarray:
+    """Numbers of the rows to label at once, in order: a pivoted Cholesky, which needs none of the labels.
+
+    Takes the row of largest ``sum_q weights[i, q] variance[i, q]``, conditions the others' variances on it, and
+    repeats until all are at most `tolerance` or `limit` are taken. Without weights the variance is measured in units
+    of the signal.
+    """
+    rows = np.asarray(rows, dtype=float)
+    weights = np.broadcast_to(
+        1 / process.widths.signal if weights is None else weights, (len(rows), len(process.widths.signal))
+    )
+    limit = len(rows) if limit is None else min(limit, len(rows))
+    # conditioning only ever lowers a variance, so a row below the tolerance is never taken
+    open_rows = np.flatnonzero((weights * predict(process, rows)[1]).sum(1) > tolerance)
+    pivots = _Pivots(process, rows[open_rows])
+    weights = weights[open_rows]
+    taken: list[int] = []
+    while len(taken) < min(limit, len(open_rows)):
+        score = (weights * pivots.variances()).sum(1)
+        score[taken] = -np.inf  # its own label is coming, however small the tolerance
+        i = int(np.argmax(score))
+        if not score[i] > tolerance:
+            break
+        pivots.take(i)
+        taken.append(i)
+    return open_rows[taken]
+
+
+def leave_one_out(process: Process) -> tuple[np.ndarray, np.ndarray]:
+    """Residual ``(N, q)`` of each label predicted from all the others, and the variance of that residual."""
+    inverse_diagonal = np.stack([(inverse**2).sum(0) for inverse in process.inverse_lower], axis=1)  # (N, f)
+    return process.weights / inverse_diagonal, process.widths.signal / inverse_diagonal
+
+
+def log_evidence(process: Process) -> np.ndarray:
+    """``log p(targets)`` of each output, ``(q,)``."""
+    n, signal = len(process), process.widths.signal
+    log_det = 2 * np.log(np.diagonal(process.lower, axis1=1, axis2=2)).sum(1)
+    fit = (process.targets * process.weights).sum(0) / signal
+    return -0.5 * (fit + log_det + n * np.log(2 * np.pi * signal))
+
+
+class _Pivots:
+    """Residual variances of candidate rows while some are taken as if labelled."""
+
+    def __init__(self, process: Process, rows: np.ndarray) -> None:
+        self.process, self.rows = process, rows
+        c = correlations(process.widths, rows, process.inputs)
+        self.halves = [c @ inverse.T for inverse in process.inverse_lower]  # f arrays (n, N)
+        self.columns = [np.zeros((len(rows), 0)) for _ in self.halves]  # f arrays (n, number taken), with room to grow
+        self.n_taken = 0
+        self.relative = np.stack([np.maximum(1 - (h**2).sum(1), 0.0) for h in self.halves], axis=1)  # (n, f)
+
+    def take(self, i: int) -> None:
+        """Condition on row i."""
+        c = correlations(self.process.widths, self.rows, self.rows[i : i + 1])[:, 0]
+        for f, half in enumerate(self.halves):
+            done = self.columns[f][:, : self.n_taken]
+            column = c - half @ half[i] - done @ done[i]
+            column /= np.sqrt(self.relative[i, f] + self.process.jitter)
+            if self.n_taken == self.columns[f].shape[1]:
+                room = np.zeros((len(self.rows), max(8, self.n_taken)))
+                self.columns[f] = np.concatenate([self.columns[f], room], axis=1)
+            self.columns[f][:, self.n_taken] = column
+            self.relative[:, f] = np.maximum(self.relative[:, f] - column**2, 0.0)
+        self.n_taken += 1
+
+    def variances(self) -> np.ndarray:
+        return self.relative * self.process.widths.signal
+
+
+def _scaled(widths: Widths, rows: np.ndarray) -> np.ndarray:
+    kept = np.isfinite(widths.widths)
+    return (rows[:, kept] - widths.centre[kept]) / widths.widths[kept]
+
+
+def _departs(widths: Widths, rows: np.ndarray) -> np.ndarray | None:
+    constant = np.isinf(widths.widths)
+    if not constant.any():
+        return None
+    centre = widths.centre[constant]
+    return (np.abs(rows[:, constant] - centre) > _SAME * (1 + np.abs(centre))).any(1)
+
+
+def _admit(widths: Widths, inputs: np.ndarray) -> Widths:
+    """Give a column that was constant and now varies a width of its own, the starting one."""
+    departs = _departs(widths, inputs)
+    if departs is None or not departs.any():
+        return widths
+    fresh = start_widths(inputs, widths.signal.size)
+    varies = np.isinf(widths.widths) & np.isfinite(fresh.widths)
+    moved = np.isinf(widths.widths) & np.isinf(fresh.widths)  # still constant, at another value
+    return widths._replace(
+        widths=np.where(varies, fresh.widths, widths.widths),
+        centre=np.where(varies | moved, fresh.centre, widths.centre),
+    )
+
+
+def _checked(
+    widths: Widths, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    k, q = widths.centre.size, widths.signal.size
+    inputs = np.asarray(inputs, dtype=float).reshape(-1, k)
+    targets = np.asarray(targets, dtype=float).reshape(-1, q)
+    if len(inputs) != len(targets):
+        raise ModelError(f"a process was given {len(inputs)} rows of inputs and {len(targets)} of targets")
+    if not (np.isfinite(inputs).all() and np.isfinite(targets).all()):
+        raise ModelError("a process was given inputs or targets that are not finite; leave those rows out")
+    if label_noise is not None:
+        label_noise = np.broadcast_to(np.asarray(label_noise, dtype=float), targets.shape)
+        if not (label_noise >= 0).all():
+            raise ModelError("noise variances of labels must be at least 0")
+    return inputs, targets, label_noise
+
+
+def _diagonal(widths: Widths, label_noise: np.ndarray | None, f: int, n: int) -> np.ndarray:
+    return np.zeros(n) if label_noise is None else label_noise[:, f] / widths.signal[f]
+
+
+def _factors(c: np.ndarray, widths: Widths, label_noise: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Cholesky factors of the covariance over the signal; the noise times 10 as often as it fails."""
+    n = len(c)
+    n_factors = 1 if label_noise is None else widths.signal.size
+    jitter = widths.noise
+    while True:
+        lower = np.zeros((n_factors, n, n))
+        for f in range(n_factors if n else 0):
+            factor, info = dpotrf(c + np.diag(jitter + _diagonal(widths, label_noise, f, n)), lower=1)
+            if info:
+                break
+            lower[f] = np.tril(factor)
+        else:
+            return lower, jitter
+        jitter *= 10
+        if jitter > 1:
+            raise ModelError("the covariance of a process cannot be factored; its inputs are not finite numbers")
+
+
+def _finish(
+    widths: Widths,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None,
+    jitter: float,
+    lower: np.ndarray,
+    profile: bool,
+) -> Process:
+    n, q = targets.shape
+    weights = np.zeros((n, q))
+    for f in range(len(lower) if n else 0):
+        columns = slice(None) if len(lower) == 1 else slice(f, f + 1)
+        half = solve_triangular(lower[f], targets[:, columns], lower=True, check_finite=False)
+        weights[:, columns] = solve_triangular(lower[f], half, lower=True, trans="T", check_finite=False)
+    if profile and label_noise is None and n:
+        signal = np.maximum((targets * weights).sum(0) / n, LEAST_SIGNAL)
+        widths = widths._replace(signal=signal)
+    return Process(widths, inputs, targets, label_noise, jitter, lower, weights)
