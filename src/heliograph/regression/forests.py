@@ -1,0 +1,81 @@
+"""Breiman's random forest and extremely randomised trees (scikit-learn's), with the variance across trees as doubt."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
+from heliograph.errors import ModelError, UnsupportedError
+
+__all__ = ["ExtraTrees", "RandomForest"]
+
+
+class _Forest:
+    """One forest an output: trees shared by the outputs would be cut for the one of largest variance."""
+
+    online: ClassVar[bool] = False
+    gives_variance: ClassVar[bool] = True
+    _kind: ClassVar[Any]
+
+    def __init__(self, n_trees: int = 64, min_leaf: int = 1, n_jobs: int = 1, random_state: int = 0) -> None:
+        self.n_trees = n_trees
+        self.min_leaf = min_leaf
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Grow the forests on rows `X` (n, d) and outputs `Y` (n, q)."""
+        Y = np.asarray(Y, dtype=float)
+        if Y.ndim != 2:
+            raise ModelError(f"Y must be a matrix, one row a case; this one has {Y.ndim} axes")
+        self.forests_ = [
+            self._kind(
+                self.n_trees, min_samples_leaf=self.min_leaf, n_jobs=self.n_jobs, random_state=self.random_state + k
+            ).fit(X, y)
+            for k, y in enumerate(Y.T)
+        ]
+        return self
+
+    def update(self, X: Any, Y: Any) -> Self:
+        """Not possible: these trees are grown from all rows at once."""
+        raise UnsupportedError(
+            f"{type(self).__name__} is trained in batch and cannot learn more rows; fit it again, or use EslamiForest"
+        )
+
+    def trees(self, X: Any) -> np.ndarray:
+        """The answer of every tree, (n_trees, n, q)."""
+        if not hasattr(self, "forests_"):
+            raise ModelError(f"this {type(self).__name__} has seen no rows yet: call fit before predict")
+        X = np.asarray(X, dtype=np.float32)  # what scikit-learn's trees read; converted once, not once a tree
+        return np.stack([[tree.predict(X) for tree in forest.estimators_] for forest in self.forests_], axis=-1)
+
+    def predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of the trees' answers and their variance, each (n, q)."""
+        trees = self.trees(X)
+        return trees.mean(axis=0), trees.var(axis=0)
+
+
+class RandomForest(_Forest):
+    """Breiman's random forest (2001): bootstrapped trees, each cut at the best threshold.
+
+    >>> x = np.linspace(0, 1, 500)[:, None]
+    >>> mean, variance = RandomForest(n_trees=16).fit(x, 2 * x).predict(np.array([[0.25]]))
+    >>> mean.round(1)
+    array([[0.5]])
+    """
+
+    _kind = RandomForestRegressor
+
+
+class ExtraTrees(_Forest):
+    """Extremely randomised trees (Geurts, Ernst and Wehenkel 2006): all rows in every tree, thresholds at random.
+
+    >>> x = np.linspace(0, 1, 500)[:, None]
+    >>> mean, variance = ExtraTrees(n_trees=16).fit(x, 2 * x).predict(np.array([[0.25]]))
+    >>> mean.round(1)
+    array([[0.5]])
+    """
+
+    _kind = ExtraTreesRegressor

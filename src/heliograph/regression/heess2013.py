@@ -1,0 +1,123 @@
+"""The neural network of Heess, Tarlow and Winn (2013): trained once, in batch, and never in doubt.
+
+Three or four hidden layers of 40 to 60 tanh units and an output unit suited to the parameter. A positive parameter (a
+precision) leaves through exp, which is to regress on its logarithm; so the outputs here are plain numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.optimize import minimize
+
+from heliograph.errors import ModelError, UnsupportedError
+
+__all__ = ["HeessNetwork"]
+
+
+class HeessNetwork:
+    """A multi-layer perceptron fitted by L-BFGS on standardised rows, in float64.
+
+    It knows no variance, so `predict` gives NaN for it, which no threshold is ever below or above.
+
+    >>> x = np.linspace(-1, 1, 50)[:, None]
+    >>> network = HeessNetwork(hidden=(10, 10), max_iter=500).fit(x, np.sin(3 * x))
+    >>> bool(np.abs(network.predict(x)[0] - np.sin(3 * x)).max() < 0.01)
+    True
+    """
+
+    online: ClassVar[bool] = False
+    gives_variance: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (40, 40, 40),
+        weight_decay: float = 1e-7,
+        max_iter: int = 1000,
+        random_state: int | np.random.Generator = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.weight_decay = weight_decay
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Train on rows `X` (n, d) and outputs `Y` (n, q)."""
+        X, Y = np.asarray(X, dtype=float), np.asarray(Y, dtype=float)
+        if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y) or not (np.isfinite(X).all() and np.isfinite(Y).all()):
+            raise ModelError(f"X and Y must be finite matrices of equally many rows, not {X.shape} and {Y.shape}")
+        self.centre_, self.scale_ = _standards(X)
+        self.y_centre_, y_scale = _standards(Y)
+        self.y_scale_ = np.where(np.isinf(y_scale), 0.0, y_scale)  # a constant output stays where it is
+        Z, T = (X - self.centre_) / self.scale_, (Y - self.y_centre_) / y_scale
+        sizes = (X.shape[1], *self.hidden, Y.shape[1])
+        self.shapes_ = [shape for a, b in pairwise(sizes) for shape in ((a, b), (b,))]
+        rng = np.random.default_rng(self.random_state)
+        start = np.concatenate(
+            [
+                (rng.uniform(-1, 1, s) * np.sqrt(6 / sum(s))).ravel() if len(s) == 2 else np.zeros(s)  # Glorot's range
+                for s in self.shapes_
+            ]
+        )
+        result = minimize(
+            self._loss,
+            start,
+            args=(Z, T),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": self.max_iter, "maxfun": 4 * self.max_iter, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-9},
+        )
+        self.parameters_ = result.x
+        self.n_iter_, self.loss_, self.converged_ = int(result.nit), float(result.fun), bool(result.success)
+        return self
+
+    def _layers(self, parameters: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        parts, at = [], 0
+        for shape in self.shapes_:
+            size = int(np.prod(shape))
+            parts.append(parameters[at : at + size].reshape(shape))
+            at += size
+        return list(zip(parts[::2], parts[1::2], strict=True))
+
+    def _loss(self, parameters: np.ndarray, Z: np.ndarray, T: np.ndarray) -> tuple[float, np.ndarray]:
+        """Half the mean squared error with weight decay, and its gradient by back-propagation."""
+        layers = self._layers(parameters)
+        seen = [Z]  # what enters each layer
+        for W, b in layers[:-1]:
+            seen.append(np.tanh(seen[-1] @ W + b))
+        W, b = layers[-1]
+        error = seen[-1] @ W + b - T
+        loss = 0.5 * (error**2).sum() / len(Z) + 0.5 * self.weight_decay * sum(float((W**2).sum()) for W, _ in layers)
+        back, gradient = error / len(Z), []
+        for k in reversed(range(len(layers))):
+            W, _ = layers[k]
+            gradient += [back.sum(axis=0), (seen[k].T @ back + self.weight_decay * W).ravel()]
+            if k:
+                back = (back @ W.T) * (1 - seen[k] ** 2)
+        return loss, np.concatenate(gradient[::-1])
+
+    def update(self, X: Any, Y: Any) -> Self:
+        """Not possible: the network is trained before inference."""
+        raise UnsupportedError(
+            "HeessNetwork is trained in batch before inference and cannot learn more rows; fit it again on all of them"
+        )
+
+    def predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The network's outputs (n, q), and NaN for each variance."""
+        if not hasattr(self, "parameters_"):
+            raise ModelError("this HeessNetwork has seen no rows yet: call fit before predict")
+        H = (np.asarray(X, dtype=float) - self.centre_) / self.scale_
+        layers = self._layers(self.parameters_)
+        for W, b in layers[:-1]:
+            H = np.tanh(H @ W + b)
+        W, b = layers[-1]
+        mean = (H @ W + b) * self.y_scale_ + self.y_centre_
+        return mean, np.full_like(mean, np.nan)
+
+
+def _standards(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    mean, sd = A.mean(axis=0), A.std(axis=0)
+    return mean, np.where(sd > 1e-12 * np.abs(mean), sd, np.inf)  # a constant column becomes 0
