@@ -1,0 +1,351 @@
+"""The targets of the default operator: how a belief differs from a reference, in numbers that can take any value.
+
+On the chart of its family (the line, ``log x``, ``logit p``) a belief has a mean and a variance, and the target is
+``d1 = (mean_b - mean_r) / sd_r`` and ``d2 = log(variance_b / variance_r)``. Vectors are whitened by the symmetric root
+of the reference's covariance, with the matrix logarithm for d2; Bernoulli and Categorical beliefs differ by log odds, a
+Dirichlet by the logarithms of its concentrations. Every real target gives a member of the family, so no prediction
+can leave it.
+
+A reference is a tuple of arrays, made by `moments` from a message or computed elsewhere; here nothing is asked of it
+but to be proper.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from heliograph.errors import UnsupportedError
+from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families.stirling import trigamma, trigamma_excess, trigammas
+
+__all__ = ["Chart", "Moments", "chart_of"]
+
+Moments = tuple[np.ndarray, ...]  # a reference: chart mean and variance (n,), or what stands for them in other families
+
+_MOST = 20.0  # |log ratio| beyond which a target is cut: no belief is e^20 times narrower than a fair reference of it
+_MOST_OF_VECTORS = 12.0  # the same where a matrix must stay positive definite in floating point
+
+
+class Chart(Protocol):
+    """One family seen by the default operator."""
+
+    n_outputs: int  # q
+    n_features: int  # columns that a proper message gives to the regression
+
+    def moments(self, message: Any) -> Moments:
+        """A proper message as a reference."""
+        ...
+
+    def plain(self, n: int) -> Moments:
+        """The reference where there is none: targets relative to it are the belief's own coordinates."""
+        ...
+
+    def features(self, reference: Moments) -> np.ndarray:
+        """What the regression sees of a message, ``(n, n_features)``: chart mean and log chart variance."""
+        ...
+
+    def target(self, belief: Any, reference: Moments) -> np.ndarray:
+        """The correction that makes `belief` of the reference, ``(n, q)``."""
+        ...
+
+    def belief(self, target: np.ndarray, reference: Moments) -> Any:
+        """The reverse of `target`; always a proper member of the family."""
+        ...
+
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
+        """``(n, q)``: the expected KL of errors with variances v in the target is ``sum_j weights_j v_j``.
+
+        Half the diagonal of the Fisher information in the target's coordinates.
+        """
+        ...
+
+    def noise(self, belief: Any, covariance: np.ndarray, reference: Moments) -> np.ndarray:
+        """Variances ``(n, q)`` of the target, from the oracle's covariance in its chart coordinates (delta method)."""
+        ...
+
+
+class _Scalar:
+    """What Gaussian, Gamma and Beta share: a mean and a variance on the chart."""
+
+    n_outputs, n_features = 2, 2
+    family: Any
+
+    def moments(self, message):
+        return message.chart_moments()
+
+    def plain(self, n):
+        return np.zeros(n), np.ones(n)
+
+    def features(self, reference):
+        mean, variance = reference
+        return np.stack([mean, np.log(variance)], axis=1)
+
+    def target(self, belief, reference):
+        mean, variance = reference
+        m, v = belief.chart_moments()
+        return np.stack([(m - mean) / np.sqrt(variance), np.log(v / variance)], axis=1)
+
+    def _corrected(self, target, reference):
+        mean, variance = reference
+        ratio = np.exp(np.clip(target[:, 1], -_MOST, _MOST))
+        return mean + np.sqrt(variance) * target[:, 0], variance * ratio
+
+    def belief(self, target, reference):
+        return self.family.from_chart_moments(*self._corrected(target, reference))
+
+    def noise(self, belief, covariance, reference):
+        return np.stack([covariance[:, 0, 0] / reference[1], covariance[:, 1, 1]], axis=1)
+
+
+class LineChart(_Scalar):
+    """Gaussian: the line itself."""
+
+    family = Gaussian
+
+    def belief(self, target, reference):
+        m, v = self._corrected(target, reference)
+        tau = 1.0 / v
+        return Gaussian.from_naturals((m * tau, tau))
+
+    def weights(self, target, reference):
+        out = np.empty(target.shape)
+        np.exp(-np.clip(target[:, 1], -_MOST, _MOST), out=out[:, 0])
+        out[:, 0] *= 0.5
+        out[:, 1] = 0.25
+        return out
+
+
+class LogChart(_Scalar):
+    """Gamma: ``log x``."""
+
+    family = Gamma
+
+    def belief(self, target, reference):
+        mean, variance = self._corrected(target, reference)
+        belief = Gamma.from_chart_moments(np.clip(mean, -600.0, 600.0), variance)
+        power, rate = belief.naturals
+        return Gamma.from_naturals((power, np.clip(rate, 1e-300, 1e300)))  # a wild target must not underflow to rate 0
+
+    def weights(self, target, reference):
+        belief = self.belief(target, reference)
+        s = belief.naturals[0] + 1.0
+        psi1, psi2 = trigammas(s)
+        # the Fisher form in (log shape, log rate) seen through mean = psi(s) - log r and log variance = log psi'(s)
+        by_mean = 0.5 * s * reference[1]
+        by_log_variance = 0.5 * psi1**3 * trigamma_excess(s) / psi2**2
+        return np.stack([by_mean, by_log_variance], axis=1)
+
+
+class LogitChart(_Scalar):
+    """Beta: ``logit p``."""
+
+    family = Beta
+
+    def weights(self, target, reference):
+        belief = self.belief(target, reference)
+        a, b = belief.naturals[0] + 1.0, belief.naturals[1] + 1.0
+        (a1, a2), (b1, b2), s1 = trigammas(a), trigammas(b), trigamma(a + b)
+        variance = a1 + b1
+        # how (a, b) move with the chart mean and with the log chart variance: columns of the inverse of the
+        # Jacobian [[a1, -b1], [-a2 / variance, -b2 / variance]]
+        det = a1 * b2 + b1 * a2
+        moves = ((b2 / det, -a2 / det), (-variance * b1 / det, -variance * a1 / det))
+        forms = [0.5 * (a1 * x**2 + b1 * y**2 - s1 * (x + y) ** 2) for x, y in moves]
+        return np.stack([forms[0] * reference[1], forms[1]], axis=1)
+
+
+class VectorChart:
+    """MultivariateGaussian: whitened by the symmetric root of the reference's covariance."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.rows, self.columns = np.tril_indices(dimension)
+        # off-diagonal entries count twice in a symmetric matrix: with this scale lengths are those of the matrix
+        self.scale = np.where(self.rows == self.columns, 1.0, np.sqrt(2.0))
+        self.n_outputs = self.n_features = dimension + len(self.rows)
+        self.basis = np.zeros((len(self.rows), dimension, dimension))
+        for k, (i, j, c) in enumerate(zip(self.rows, self.columns, self.scale, strict=True)):
+            self.basis[k, i, j] = self.basis[k, j, i] = 1.0 / c
+
+    def _flat(self, matrix):
+        return matrix[:, self.rows, self.columns] * self.scale
+
+    def _square(self, flat):
+        return np.einsum("nk,kij->nij", flat, self.basis)
+
+    def moments(self, message):
+        return message.mean, message.covariance
+
+    def plain(self, n):
+        return np.zeros((n, self.dimension)), np.broadcast_to(
+            np.eye(self.dimension), (n, self.dimension, self.dimension)
+        )
+
+    def features(self, reference):
+        mean, covariance = reference
+        return np.concatenate([mean, self._flat(_function(covariance, np.log))], axis=1)
+
+    def target(self, belief, reference):
+        mean, covariance = reference
+        white = _function(covariance, lambda v: v**-0.5)
+        d1 = np.einsum("nij,nj->ni", white, belief.mean - mean)
+        return np.concatenate([d1, self._flat(_function(white @ belief.covariance @ white, np.log))], axis=1)
+
+    def belief(self, target, reference):
+        mean, covariance = reference
+        root = _function(covariance, np.sqrt)
+        d = self.dimension
+        # the precision from its own factors: nothing is inverted that was just multiplied
+        half = _function(
+            self._square(target[:, d:]), lambda v: np.exp(-0.5 * np.clip(v, -_MOST_OF_VECTORS, _MOST_OF_VECTORS))
+        ) @ np.linalg.inv(root)
+        precision = np.swapaxes(half, -1, -2) @ half
+        m = mean + np.einsum("nij,nj->ni", root, target[:, :d])
+        return MultivariateGaussian.from_naturals((np.einsum("nij,nj->ni", precision, m), precision))
+
+    def weights(self, target, reference):
+        d = self.dimension
+        values, vectors = np.linalg.eigh(self._square(target[:, d:]))
+        values = np.clip(values, -_MOST_OF_VECTORS, _MOST_OF_VECTORS)
+        of_mean = 0.5 * np.einsum("nik,nk->ni", vectors**2, np.exp(-values))
+        # the derivative of the matrix exponential, in its eigenbasis, relative to the matrix itself
+        gap = 0.5 * (values[:, :, None] - values[:, None, :])
+        flat = np.abs(gap) < 1e-6
+        stretch = np.where(flat, 1.0, np.sinh(gap) / np.where(flat, 1.0, gap)) ** 2
+        turned = np.einsum("nia,kij,njb->nkab", vectors, self.basis, vectors, optimize=True)
+        of_log = 0.25 * np.einsum("nkab,nab->nk", turned**2, stretch)
+        return np.concatenate([of_mean, of_log], axis=1)
+
+    def noise(self, belief, covariance, reference):
+        n, d = len(covariance), self.dimension
+        white = _function(reference[1], lambda v: v**-0.5)
+        of_mean = np.einsum("nij,njk,nik->ni", white, covariance[:, :d, :d], white)
+        # the derivative of the matrix logarithm at the belief: in the eigenbasis, differences of logs over differences
+        values, vectors = np.linalg.eigh(white @ belief.covariance @ white)
+        logs = np.log(values)
+        gap = values[:, :, None] - values[:, None, :]
+        mid = 0.5 * (values[:, :, None] + values[:, None, :])
+        near = np.abs(gap) < 1e-6 * mid
+        slope = np.where(near, 1.0 / mid, (logs[:, :, None] - logs[:, None, :]) / np.where(near, 1.0, gap))
+        turn = np.swapaxes(vectors, -1, -2) @ white  # (n, a, i)
+        turned = np.einsum("nia,kij,njb->nkab", vectors, self.basis, vectors, optimize=True) * slope[:, None]
+        rows = np.einsum("nkab,nai,nbj->nkij", turned, turn, turn, optimize=True).reshape(n, -1, d * d)
+        of_log = np.einsum("nkp,npq,nkq->nk", rows, covariance[:, d:, d:], rows, optimize=True)
+        return np.concatenate([of_mean, of_log], axis=1)
+
+
+class CoinChart:
+    """Bernoulli: log odds."""
+
+    n_outputs, n_features = 1, 1
+
+    def moments(self, message):
+        return (message.log_odds,)
+
+    def plain(self, n):
+        return (np.zeros(n),)
+
+    def features(self, reference):
+        return reference[0][:, None]
+
+    def target(self, belief, reference):
+        return (belief.log_odds - reference[0])[:, None]
+
+    def belief(self, target, reference):
+        return Bernoulli.from_naturals((reference[0] + target[:, 0],))
+
+    def weights(self, target, reference):
+        l = reference[0] + target[:, 0]
+        return (0.5 * expit(l) * expit(-l))[:, None]
+
+    def noise(self, belief, covariance, reference):
+        return covariance[:, 0, :1]
+
+
+class LabelChart:
+    """Categorical: log probabilities, centred (a common constant means nothing)."""
+
+    def __init__(self, size: int) -> None:
+        self.n_outputs = self.n_features = size
+
+    def moments(self, message):
+        return (_centred(message.log_p),)
+
+    def plain(self, n):
+        return (np.zeros((n, self.n_outputs)),)
+
+    def features(self, reference):
+        return reference[0]
+
+    def target(self, belief, reference):
+        return _centred(belief.log_p) - reference[0]
+
+    def belief(self, target, reference):
+        return Categorical.from_naturals((reference[0] + target,))
+
+    def weights(self, target, reference):
+        p = softmax(reference[0] + target, axis=1)
+        return 0.5 * p * (1.0 - p)
+
+    def noise(self, belief, covariance, reference):
+        centring = np.eye(self.n_outputs) - 1.0 / self.n_outputs
+        return np.einsum("ij,njk,ik->ni", centring, covariance, centring)
+
+
+class SimplexChart:
+    """Dirichlet: the logarithms of its concentrations."""
+
+    def __init__(self, size: int) -> None:
+        self.n_outputs = self.n_features = size
+
+    def moments(self, message):
+        return (np.log(message.naturals[0] + 1.0),)
+
+    def plain(self, n):
+        return (np.zeros((n, self.n_outputs)),)
+
+    def features(self, reference):
+        return reference[0]
+
+    def target(self, belief, reference):
+        return np.log(belief.naturals[0] + 1.0) - reference[0]
+
+    def belief(self, target, reference):
+        return Dirichlet.from_naturals((np.exp(reference[0] + np.clip(target, -_MOST, _MOST)) - 1.0,))
+
+    def weights(self, target, reference):
+        c = np.exp(reference[0] + np.clip(target, -_MOST, _MOST))
+        return 0.5 * c**2 * (trigamma(c) - trigamma(c.sum(axis=1))[:, None])
+
+    def noise(self, belief, covariance, reference):
+        c = belief.naturals[0] + 1.0
+        # E log p = psi(c_k) - psi(sum c): its slope is the Fisher information in c, a diagonal less a constant
+        information = trigamma(c)[:, :, None] * np.eye(self.n_outputs) - trigamma(c.sum(axis=1))[:, None, None]
+        slope = np.linalg.inv(information) / c[:, :, None]
+        return np.einsum("nij,njk,nik->ni", slope, covariance, slope)
+
+
+def chart_of(message: Family) -> Any:
+    """The chart on which beliefs of this message's family are compared."""
+    plain = {Gaussian: LineChart, Gamma: LogChart, Beta: LogitChart, Bernoulli: CoinChart}.get(type(message))
+    if plain is not None:
+        return plain()
+    sized = {MultivariateGaussian: VectorChart, Categorical: LabelChart, Dirichlet: SimplexChart}.get(type(message))
+    if sized is None:
+        raise UnsupportedError(
+            f"the learned operator has no chart for {type(message).__name__} messages; use operator='ask'"
+        )
+    return sized(message.naturals[0].shape[-1])
+
+
+def _function(matrix: np.ndarray, f: Any) -> np.ndarray:
+    """A function of symmetric matrices, by their eigenvalues."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * f(values)[:, None, :]) @ np.swapaxes(vectors, -1, -2)
+
+
+def _centred(log_p: np.ndarray) -> np.ndarray:
+    return log_p - log_p.mean(axis=-1, keepdims=True)
