@@ -138,8 +138,8 @@ class EslamiForest:
         legal = np.flatnonzero((n_left >= self.min_leaf) & (len(X) - n_left >= self.min_leaf))
         if not len(legal):
             return False
-        loss = _two_sided_loss(_standard(X[:, self.columns_]), _standard(self.Y_[rows]), is_left[:, legal])
-        best = legal[np.argmin(loss)]
+        gain = _two_sided_gain(_standard(X[:, self.columns_]), _standard(self.Y_[rows]), is_left[:, legal])
+        best = legal[np.argmax(gain)]
         child = self._new_nodes(2, self.tree_[node])
         self.feature_[node], self.threshold_[node], self.child_[node] = feature[best], threshold[best], child
         self.leaf_[self.tree_[node], rows] = np.where(is_left[:, best], child, child + 1)
@@ -241,8 +241,8 @@ class EslamiForest:
         return depth
 
 
-def _two_sided_loss(Z: np.ndarray, Y: np.ndarray, is_left: np.ndarray) -> np.ndarray:
-    """What ridge regressions on (1, Z) leave unexplained on both sides of each candidate split, (candidates,).
+def _two_sided_gain(Z: np.ndarray, Y: np.ndarray, is_left: np.ndarray) -> np.ndarray:
+    """How much ridge regressions on (1, Z) explain on the two sides of each candidate split, (candidates,).
 
     Linear fits, though leaves are quadratic: a quadratic with as many terms as a small side has rows explains
     everything there, and would make the smallest sides look best.
@@ -250,18 +250,15 @@ def _two_sided_loss(Z: np.ndarray, Y: np.ndarray, is_left: np.ndarray) -> np.nda
     phi = np.concatenate([np.ones((len(Z), 1)), Z], axis=1)
     p = phi.shape[1]
     i, j = np.triu_indices(p)
-    products = np.concatenate(
-        [phi[:, i] * phi[:, j], (phi[:, :, None] * Y[:, None, :]).reshape(len(Y), -1), (Y**2).sum(axis=1)[:, None]],
-        axis=1,
-    )
+    products = np.concatenate([phi[:, i] * phi[:, j], (phi[:, :, None] * Y[:, None, :]).reshape(len(Y), -1)], axis=1)
     left = is_left.T.astype(float) @ products  # all candidates' sums in one product
     sums = np.concatenate([left, products.sum(axis=0) - left])
     gram = np.empty((len(sums), p, p))
     gram[:, i, j] = gram[:, j, i] = sums[:, : len(i)]
     gram += _SPLIT_RIDGE * np.eye(p)
-    cross = sums[:, len(i) : -1].reshape(len(sums), p, -1)
-    loss = sums[:, -1] - (np.linalg.solve(gram, cross) * cross).sum(axis=(1, 2))
-    return loss[: len(left)] + loss[len(left) :]
+    cross = sums[:, len(i) :].reshape(len(sums), p, -1)
+    gain = (np.linalg.solve(gram, cross) * cross).sum(axis=(1, 2))
+    return gain[: len(left)] + gain[len(left) :]
 
 
 def _standard(A: np.ndarray) -> np.ndarray:
