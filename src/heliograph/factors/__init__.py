@@ -2,19 +2,42 @@
 
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.conditional import ConditionalTable
+from heliograph.factors.constraints import Between, Positive
+from heliograph.factors.counts import BernoulliBeta, Binomial, Poisson, PoissonLog
 from heliograph.factors.dot import Dot, DotPlate, dot_backward, dot_forward
+from heliograph.factors.exponential import Exp
+from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
+from heliograph.factors.gaussian_precision import GaussianPrecision
+from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.prior import Prior
+from heliograph.factors.probit import ProbitBernoulli
+from heliograph.factors.product import Product
 
 __all__ = [
+    "BernoulliBeta",
+    "Between",
+    "Binomial",
+    "ConditionalTable",
     "Difference",
     "Dot",
     "DotPlate",
+    "Exp",
     "Factor",
+    "GammaRate",
     "GaussianFactor",
+    "GaussianPrecision",
     "Incoming",
+    "Logistic",
+    "LogisticBernoulli",
     "MultivariateGaussianFactor",
+    "Poisson",
+    "PoissonLog",
+    "Positive",
     "Prior",
+    "ProbitBernoulli",
+    "Product",
     "Scale",
     "Shift",
     "Sum",
