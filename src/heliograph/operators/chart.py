@@ -47,12 +47,12 @@ class Chart(Protocol):
         """What the regression sees of a message, ``(n, n_features)``: chart mean and log chart variance."""
         ...
 
-    def target(self, belief: Any, reference: Moments) -> np.ndarray:
-        """The correction that makes `belief` of the reference, ``(n, q)``."""
+    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
+        """The correction that makes a belief with these `moments` of the reference, ``(n, q)``."""
         ...
 
     def belief(self, target: np.ndarray, reference: Moments) -> Any:
-        """The reverse of `target`; always a proper member of the family."""
+        """The reverse of `gap`; always a proper member of the family."""
         ...
 
     def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
@@ -83,9 +83,9 @@ class _Scalar:
         mean, variance = reference
         return np.stack([mean, np.log(variance)], axis=1)
 
-    def target(self, belief, reference):
+    def gap(self, moments, reference):
         mean, variance = reference
-        m, v = belief.chart_moments()
+        m, v = moments
         return np.stack([(m - mean) / np.sqrt(variance), np.log(v / variance)], axis=1)
 
     def _corrected(self, target, reference):
@@ -188,11 +188,11 @@ class VectorChart:
         mean, covariance = reference
         return np.concatenate([mean, self._flat(_function(covariance, np.log))], axis=1)
 
-    def target(self, belief, reference):
+    def gap(self, moments, reference):
         mean, covariance = reference
         white = _function(covariance, lambda v: v**-0.5)
-        d1 = np.einsum("nij,nj->ni", white, belief.mean - mean)
-        return np.concatenate([d1, self._flat(_function(white @ belief.covariance @ white, np.log))], axis=1)
+        d1 = np.einsum("nij,nj->ni", white, moments[0] - mean)
+        return np.concatenate([d1, self._flat(_function(white @ moments[1] @ white, np.log))], axis=1)
 
     def belief(self, target, reference):
         mean, covariance = reference
@@ -251,8 +251,8 @@ class CoinChart:
     def features(self, reference):
         return reference[0][:, None]
 
-    def target(self, belief, reference):
-        return (belief.log_odds - reference[0])[:, None]
+    def gap(self, moments, reference):
+        return (moments[0] - reference[0])[:, None]
 
     def belief(self, target, reference):
         return Bernoulli.from_naturals((reference[0] + target[:, 0],))
@@ -280,8 +280,8 @@ class LabelChart:
     def features(self, reference):
         return reference[0]
 
-    def target(self, belief, reference):
-        return _centred(belief.log_p) - reference[0]
+    def gap(self, moments, reference):
+        return moments[0] - reference[0]
 
     def belief(self, target, reference):
         return Categorical.from_naturals((reference[0] + target,))
@@ -310,8 +310,8 @@ class SimplexChart:
     def features(self, reference):
         return reference[0]
 
-    def target(self, belief, reference):
-        return np.log(belief.naturals[0] + 1.0) - reference[0]
+    def gap(self, moments, reference):
+        return moments[0] - reference[0]
 
     def belief(self, target, reference):
         return Dirichlet.from_naturals((np.exp(reference[0] + np.clip(target, -_MOST, _MOST)) - 1.0,))
