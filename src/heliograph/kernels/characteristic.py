@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import digamma, log_expit, loggamma, polygamma
 
 from heliograph.errors import UnsupportedError
-from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian
+from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian, MultivariateGaussian
 
 __all__ = ["characteristic", "is_gaussian", "reach"]
 
@@ -50,9 +50,9 @@ def characteristic(message: Family, t: np.ndarray, axis: str = "identity") -> np
     return phi
 
 
-def is_gaussian(message: Family, axis: str) -> bool:
-    """Whether the message on this axis is a Gaussian already, so that its moments are its whole law."""
-    return isinstance(message, Gaussian)
+def is_gaussian(message: Family) -> bool:
+    """Whether the message is a Gaussian, so that its moments are its whole law."""
+    return isinstance(message, (Gaussian, MultivariateGaussian))
 
 
 def reach(message: Family, mean: np.ndarray, variance: np.ndarray, axis: str) -> tuple[float, float]:
@@ -82,25 +82,26 @@ def _gaussian(message: Gaussian, t: np.ndarray) -> np.ndarray:
 
 
 def _gamma(message: Gamma, t: np.ndarray) -> np.ndarray:
-    s, r = np.asarray(message.shape_parameter)[:, None], _positive(message.rate)[:, None]
+    s, r = _entries(message, message.naturals[0] + 1), _entries(message, message.naturals[1])
     # -s log(1 - i t/r), its modulus by log1p: a naive complex log loses |t/r|^2 below rounding
     u = t / r
     return np.exp(s * (-0.5 * np.log1p(u**2) + 1j * np.arctan(u)))
 
 
 def _log_gamma(message: Gamma, t: np.ndarray) -> np.ndarray:
-    s, r = np.asarray(message.shape_parameter)[:, None], _positive(message.rate)[:, None]
+    s, r = _entries(message, message.naturals[0] + 1), _entries(message, message.naturals[1])
     return np.exp(_log_gamma_ratio(s, t) - 1j * t * np.log(r))
 
 
 def _logit_beta(message: Beta, t: np.ndarray) -> np.ndarray:
-    a, b = np.asarray(message.a)[:, None], np.asarray(message.b)[:, None]
+    a, b = _entries(message, message.naturals[0] + 1), _entries(message, message.naturals[1] + 1)
     return np.exp(_log_gamma_ratio(a, t) + _log_gamma_ratio(b, -t))
 
 
-def _positive(rate: np.ndarray) -> np.ndarray:
-    rate = np.asarray(rate)
-    return np.where(rate > 0, rate, 1.0)  # rate 0 is a point mass or a uniform message, whose entry is not used
+def _entries(message: Family, parameter: np.ndarray) -> np.ndarray:
+    """A column of parameters, with 1 in place of those of point masses and uniform messages, which are not used."""
+    soft = np.asarray(message.proper & ~message.is_point)
+    return np.where(soft, parameter, 1.0)[:, None]
 
 
 def _log_gamma_ratio(s: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -127,7 +128,8 @@ def _beta(message: Beta, t: np.ndarray) -> np.ndarray:
     The library function for 1F1 is wrong by 1e117 at Beta(500, 3). On the logit axis the density is analytic and
     falls exponentially, so equal steps converge faster than any power of the step.
     """
-    pairs, row = np.unique(np.stack([message.a, message.b], axis=1), axis=0, return_inverse=True)
+    a, b = _entries(message, message.naturals[0] + 1), _entries(message, message.naturals[1] + 1)
+    pairs, row = np.unique(np.concatenate([a, b], axis=1), axis=0, return_inverse=True)
     values = np.stack([_beta_at(a, b, t) for a, b in pairs])
     return values[row.reshape(-1)]
 
@@ -140,8 +142,9 @@ def _beta_at(a: float, b: float, t: np.ndarray) -> np.ndarray:
     slope = float(np.exp(log_expit(nearest) + log_expit(-nearest)))
     t_max = float(np.max(np.abs(t), initial=0.0))
     # the sum aliases the transform of the integrand at 2 pi / step: the density's has died there (Gaussian with 1/sd,
-    # or exp(-pi w) from the poles of the logistic), after exp(i t x) has moved it by at most t times the slope
-    step = 2 * np.pi / (max(9.0 / sd, 14.0) + t_max * slope)
+    # or exp(-pi w) from the poles of the logistic), after exp(i t x) has moved it by t times the slope and a tail;
+    # with 1.5 for that and 18 the error was below 5e-14 for all of Beta(.3, .4) to Beta(500, 3), t up to 50 / sd
+    step = 2 * np.pi / (max(9.0 / sd, 18.0) + 1.5 * t_max * slope)
     u = np.arange(low, high + step, step)
     log_p = _log_beta_shape(a, b, u)
     keep = log_p > log_p.max() - 45.0

@@ -57,6 +57,19 @@ class Embedding:
             self.axis,
         )
 
+    def message(self, k: int) -> Embedding:
+        """The tuples of message k alone."""
+        span = self.spans[k]
+        return Embedding(
+            self.mean[:, span],
+            self.variance[:, span],
+            (slice(0, span.stop - span.start),),
+            (self.covariances[k],),
+            None if self.absent is None else self.absent[:, span],
+            (self.exact[k],) if self.exact else (),
+            self.axis,
+        )
+
     def vectors(self) -> np.ndarray:
         """Each tuple as one vector: the means, then the variances, then the covariances inside vector messages."""
         parts = [self.mean, self.variance]
@@ -98,7 +111,7 @@ def embed(incoming: Incoming | Embedding, axis: str = "identity", how: str = "mo
         variances.append(variance)
         absents.append(absent)
         covariances.append(covariance)
-        keep_law = how == "exact" and isinstance(message, Family) and d == 1 and not is_gaussian(message, axis)
+        keep_law = how == "exact" and isinstance(message, Family) and not is_gaussian(message)
         if keep_law:
             characteristic(message[:1], np.zeros(1), axis)  # says now, not later, that a family has no closed form
         exact.append(message if keep_law else None)

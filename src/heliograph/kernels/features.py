@@ -16,7 +16,7 @@ from heliograph.kernels.blas import CHUNK, chunks, one_blas_thread
 from heliograph.kernels.embeddings import FAR, Embedding, Incoming, embed
 from heliograph.kernels.inner_products import message_characteristic
 
-__all__ = ["Draws", "FeatureMap", "Kernel", "cosines", "expected_cosines"]
+__all__ = ["Draws", "FeatureMap", "Kernel", "cosine", "cosines", "expected_cosines"]
 
 BLOCK = 512  # features drawn from one stream
 _CACHED = 4_000_000  # coefficients up to which a matrix is kept in memory between calls (32 MB)
@@ -170,15 +170,18 @@ def expected_cosines(rows: Embedding, omega: np.ndarray, phase: np.ndarray, dtyp
     for k, v in enumerate(rows.covariances):
         if v is not None:
             decay += _cross_decay(v, omega[:, rows.spans[k]])
+    out = cosine(angle, dtype)
+    out *= np.exp(decay.astype(dtype, copy=False))
+    return out
+
+
+def cosine(angle: np.ndarray, dtype: Any) -> np.ndarray:
+    """Cosines in a working precision of float64 angles, which are overwritten."""
     if dtype == np.float32:
         # float32 cosines are vectorised and float64 ones are not, but a large angle must be reduced before rounding
         angle -= (2 * np.pi) * np.rint(angle * (1 / (2 * np.pi)))
-        out = np.cos(angle.astype(np.float32))
-        out *= np.exp(decay.astype(np.float32))
-        return out
-    np.cos(angle, out=angle)
-    angle *= np.exp(decay)
-    return angle
+        return np.cos(angle.astype(np.float32))
+    return np.cos(angle, out=angle)
 
 
 def cosines(x: np.ndarray, draws: Draws, stage: int, n: int, scale: float) -> np.ndarray:

@@ -7,14 +7,20 @@ matter of regression: it takes the kernels of a grid from here (see `heliograph.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from heliograph.errors import ModelError
 from heliograph.kernels.embeddings import Embedding, Incoming, embed
+from heliograph.kernels.expected_product import ExpectedProduct
 from heliograph.kernels.inner_products import squared_distances, tuple_products, tuple_squared_norms
 from heliograph.kernels.joint_gaussian import JointGaussian
+from heliograph.kernels.mean_variance import MeanVariance
+from heliograph.kernels.product import Product
+from heliograph.kernels.sum import Sum
 
-__all__ = ["joint_grid", "mean_variances", "median_distance2", "median_gaps2", "median_heuristic"]
+__all__ = ["heuristic", "joint_grid", "mean_variances", "median_distance2", "median_gaps2", "median_heuristic"]
 
 _ROWS = 1000  # rows that a median is taken over: a million pairs
 
@@ -50,7 +56,33 @@ def median_heuristic(
     """
     rows = embed(incoming, axis, how)
     width2 = mean_variances(rows)
-    return JointGaussian(_floats(width2), factor * median_distance2(rows, width2), rows.axis, how)
+    return JointGaussian(_floats(width2), factor * median_distance2(rows, width2), axis, how)
+
+
+def heuristic(
+    name: str, incoming: Incoming | Embedding, factor: float = 1.0, axis: str = "identity", how: str = "moments"
+) -> Any:
+    """A kernel of any kind with widths from the messages alone.
+
+    ``"joint_gaussian"`` as `median_heuristic`; ``"mean_variance"`` with the median squared gap of each number;
+    ``"expected_product"``, ``"product"`` and ``"sum"`` with `factor` times the mean variances.
+    """
+    rows = embed(incoming, axis, how)
+    if name == "joint_gaussian":
+        return median_heuristic(rows, factor, axis, how)
+    if name == "mean_variance":
+        return MeanVariance(_floats(factor * median_gaps2(rows.vectors())), axis, how)
+    width2 = factor * mean_variances(rows)
+    if name == "expected_product":
+        return ExpectedProduct(_floats(width2), axis, how)
+    nested = tuple(_floats(width2[span]) for span in rows.spans)
+    if name == "product":
+        return Product(nested, axis, how)
+    if name == "sum":
+        return Sum(nested, None, axis, how)
+    raise ModelError(
+        f"there is no kernel named {name!r}; there are joint_gaussian, mean_variance, expected_product, product and sum"
+    )
 
 
 def median_gaps2(values: np.ndarray) -> np.ndarray:
@@ -83,7 +115,7 @@ def joint_grid(
     kernels = []
     for a in inner:
         gamma2 = median_distance2(rows, a * base)
-        kernels += [JointGaussian(_floats(a * base), b * gamma2, rows.axis, how) for b in outer]
+        kernels += [JointGaussian(_floats(a * base), b * gamma2, axis, how) for b in outer]
     return kernels
 
 

@@ -1,0 +1,54 @@
+"""The expected product kernel on joint embeddings: their inner product itself, without a Gaussian around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from heliograph.kernels.embeddings import Embedding, Incoming, embed
+from heliograph.kernels.features import Draws, FeatureMap, expected_cosines
+from heliograph.kernels.inner_products import tuple_products
+
+__all__ = ["ExpectedProduct"]
+
+
+@dataclass(frozen=True)
+class ExpectedProduct:
+    """``<mu_r, mu_s> = E E k(x - y)`` for x of one tuple and y of the other, k Gaussian of variances `width2`.
+
+    >>> from heliograph.families import Gaussian
+    >>> k = ExpectedProduct(width2=(1.0,))
+    >>> k.gram([Gaussian([0.0], [0.5])], [Gaussian([0.0, 2.0], [2.5, 2.5])]).round(4)  # sqrt(1/4), times exp(-1/2)
+    array([[0.5   , 0.3033]])
+    """
+
+    width2: tuple[float, ...]  # (c,)
+    axis: str = "identity"
+    how: str = "moments"
+    name: ClassVar[str] = "expected_product"
+
+    def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
+        """The kernel of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``."""
+        a = embed(a, self.axis, self.how)
+        return tuple_products(a, a if b is None else embed(b, self.axis, self.how), np.asarray(self.width2))
+
+    def features(self, rng: np.random.Generator, n_features: int = 500) -> FeatureMap:
+        """A map with a fresh seed: the inner stage of Algorithm 1 alone."""
+        return FeatureMap(self, int(rng.integers(2**62)), (n_features,))
+
+    def n_features(self, sizes: tuple[int, ...]) -> int:
+        """The number of features."""
+        return sizes[0]
+
+    def map_rows(self, rows: Embedding, draws: Draws, sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Features of a few tuples: ``sqrt(2 / D) E cos(w . x + b)``."""
+        omega = draws.normals(0, sizes[0], rows.n_dimensions) / np.sqrt(self.width2)
+        phi = expected_cosines(rows, omega, draws.phases(0, sizes[0]), dtype)
+        phi *= phi.dtype.type(np.sqrt(2 / sizes[0]))
+        return phi
+
+    def state(self) -> dict[str, Any]:
+        """The parameters as plain numbers."""
+        return {"name": self.name, "width2": list(map(float, self.width2)), "axis": self.axis, "how": self.how}
