@@ -2,6 +2,7 @@
 
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.compound_gamma import CompoundGamma
 from heliograph.factors.conditional import ConditionalTable
 from heliograph.factors.constraints import Between, Positive
 from heliograph.factors.counts import BernoulliBeta, Binomial, Poisson, PoissonLog
@@ -11,14 +12,17 @@ from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
 from heliograph.factors.gaussian_precision import GaussianPrecision
 from heliograph.factors.logistic import Logistic, LogisticBernoulli
+from heliograph.factors.maximum import Maximum
 from heliograph.factors.prior import Prior
 from heliograph.factors.probit import ProbitBernoulli
 from heliograph.factors.product import Product
+from heliograph.factors.select import Select
 
 __all__ = [
     "BernoulliBeta",
     "Between",
     "Binomial",
+    "CompoundGamma",
     "ConditionalTable",
     "Difference",
     "Dot",
@@ -31,6 +35,7 @@ __all__ = [
     "Incoming",
     "Logistic",
     "LogisticBernoulli",
+    "Maximum",
     "MultivariateGaussianFactor",
     "Poisson",
     "PoissonLog",
@@ -39,6 +44,7 @@ __all__ = [
     "ProbitBernoulli",
     "Product",
     "Scale",
+    "Select",
     "Shift",
     "Sum",
     "dot_backward",

@@ -1,0 +1,136 @@
+"""Adaptive integrals of plates of one-dimensional densities that may be narrow, lopsided or bimodal.
+
+`adapt` halves panels until the density is resolved in each, all rows at once, and hands back the nodes with their
+normalised weights, so that a factor can average whatever it likes. Fixed panels, for densities that a factor knows
+well enough to place them, are in `quadrature.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.factors.quadrature import legendre
+
+__all__ = ["Rule", "adapt", "around", "real_roots"]
+
+_NODES = 16
+_LEVELS = 60  # halvings after which a panel is as narrow as two neighbouring numbers
+# Legendre coefficients 14 and 15 below this share of the row's integral: they fall geometrically, and Gauss' rule
+# is exact to degree 31, so its error is about the square of what is left out
+_RESOLVED = 1e-9
+
+
+class Rule(NamedTuple):
+    """Nodes and weights of each row's normalised density, one line a panel."""
+
+    row: np.ndarray  # (panels,) the row that a panel belongs to
+    x: np.ndarray  # (panels, nodes)
+    weight: np.ndarray  # (panels, nodes), summing to 1 over each row
+    log_z: np.ndarray  # (rows,) log of the integral of the density
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """One number per row, laid out beside the nodes of that row."""
+        return values[self.row][:, None]
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """The expectation of what has these values at the nodes, row by row."""
+        inside = np.einsum("ij,ij->i", self.weight, values)
+        return np.bincount(self.row, weights=inside, minlength=self.log_z.shape[0])
+
+
+def adapt(
+    log_density: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    edges: np.ndarray,
+    tests: Callable[[np.ndarray, np.ndarray], Sequence[np.ndarray]] | None = None,
+) -> Rule:
+    """Resolve ``exp(log_density(x, row))`` between the first and the last of each row's sorted `edges` (rows, k).
+
+    `x` is (panels, nodes) and `row` (panels, 1). `tests` gives functions, 0 or more, whose expectations matter and that
+    may be large where the density is small: they are resolved too.
+
+    >>> r = adapt(lambda x, row: -0.5 * ((x - 3) * 1e5) ** 2, np.array([[-100.0, 100.0]]))
+    >>> r.mean(r.x), np.allclose(r.log_z, 0.5 * np.log(2 * np.pi * 1e-10))
+    (array([3.]), True)
+    """
+    n_rows = edges.shape[0]
+    nodes, weights = legendre(_NODES)
+    tail = _tail_rows(_NODES)
+    left, right = edges[:, :-1].ravel(), edges[:, 1:].ravel()
+    row = np.repeat(np.arange(n_rows), edges.shape[1] - 1)
+    keep = right > left
+    left, right, row = left[keep], right[keep], row[keep]
+    top = np.full(n_rows, -np.inf)
+    done: list[tuple[np.ndarray, ...]] = []
+    settled: list[np.ndarray] = []  # sums over finished panels, per row and test, relative to `top` at their time
+    for level in range(_LEVELS):
+        x = left[:, None] + (right - left)[:, None] * nodes
+        log_p = log_density(x, row[:, None])
+        highest = top.copy()
+        np.maximum.at(highest, row, log_p.max(axis=1, initial=-np.inf))
+        base = np.where(np.isfinite(highest), highest, 0.0)
+        p = np.exp(log_p - base[row][:, None])
+        values = [p] if tests is None else [p, *(p * np.abs(t) for t in tests(x, row[:, None]))]
+        width = right - left
+        grow = np.exp(np.where(np.isfinite(top), top, base) - base)  # what was summed before, on the new scale
+        settled = [s * grow for s in settled] or [np.zeros(n_rows) for _ in values]
+        top = highest
+        good = np.ones(row.shape[0], dtype=bool)
+        parts = []
+        for value, before in zip(values, settled, strict=True):
+            inside, rest = width * (value @ weights), width * np.abs(value @ tail).max(axis=1)
+            # a peak seen at one node looks as wide as its panel: only resolved panels count for the total
+            sure = np.where(rest <= _RESOLVED * inside, inside, 0.0)
+            good &= rest <= _RESOLVED * (before + np.bincount(row, weights=sure, minlength=n_rows))[row]
+            parts.append(inside)
+        middle = 0.5 * (left + right)
+        good |= (middle <= left) | (middle >= right) | (level == _LEVELS - 1)
+        done.append((row[good], left[good], right[good], log_p[good]))
+        settled = [
+            s + np.bincount(row[good], weights=part[good], minlength=n_rows)
+            for s, part in zip(settled, parts, strict=True)
+        ]
+        if good.all():
+            break
+        bad = ~good
+        left, middle, right, row = left[bad], middle[bad], right[bad], row[bad]
+        left, right, row = np.concatenate([left, middle]), np.concatenate([middle, right]), np.concatenate([row, row])
+    row, left, right, log_p = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    base = np.where(np.isfinite(top), top, 0.0)
+    weight = (right - left)[:, None] * weights * np.exp(log_p - base[row][:, None])
+    total = np.bincount(row, weights=weight.sum(axis=1), minlength=n_rows)
+    some = total > 0
+    weight /= np.where(some, total, 1.0)[row][:, None]
+    log_z = np.where(some, base + np.log(np.where(some, total, 1.0)), -np.inf)
+    return Rule(row, left[:, None] + (right - left)[:, None] * nodes, weight, log_z)
+
+
+def around(low: np.ndarray, high: np.ndarray, centres: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """Sorted edges (rows, k) from `low` to `high`, dense around each of the `centres` (rows, c), `widths` alike."""
+    steps = np.array([-30.0, -12.0, -6.0, -3.0, -1.0, 1.0, 3.0, 6.0, 12.0, 30.0])
+    inner = (centres[:, :, None] + widths[:, :, None] * steps).reshape(centres.shape[0], -1)
+    inner = np.clip(inner, low[:, None], high[:, None])
+    return np.sort(np.concatenate([low[:, None], inner, high[:, None]], axis=1), axis=1)
+
+
+def real_roots(coefficients: np.ndarray, default: np.ndarray) -> np.ndarray:
+    """The real roots (rows, k) of monic polynomials ``x^k + c[0] x^(k-1) + ... + c[k-1]``, `default` for the others.
+
+    Good to a few digits, to know where a density turns; a nearly double root counts as real.
+    """
+    rows, k = coefficients.shape
+    companion = np.zeros((rows, k, k))
+    companion[:, np.arange(1, k), np.arange(k - 1)] = 1.0
+    companion[:, 0, :] = -coefficients
+    roots = np.linalg.eigvals(companion)
+    real = np.abs(roots.imag) <= 1e-3 * np.abs(roots)
+    return np.where(real, roots.real, default[:, None])
+
+
+def _tail_rows(n: int) -> np.ndarray:
+    """Columns that give the Legendre coefficients n - 2 and n - 1 of what has given values at the nodes."""
+    nodes, weights = legendre(n)
+    basis = np.polynomial.legendre.legvander(2 * nodes - 1, n - 1)[:, -2:]
+    return weights[:, None] * basis * (2 * np.arange(n - 2, n) + 1)

@@ -1,0 +1,173 @@
+"""Gamma variables with a fixed shape and a known or unknown rate: ``x ~ Gamma(shape, rate)``.
+
+With both unknown, x given the rate is a Gamma and the rate has the log-concave tilted density
+``r^(R-1) exp(-b r) (c + r)^-A``, integrated over its logarithm.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from heliograph.factors.adaptive import Rule, adapt, around
+from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.incoming import as_data, as_message
+from heliograph.factors.mixing import exp_excess
+from heliograph.factors.quadrature import chunks
+from heliograph.families import Gamma
+from heliograph.families.stirling import digamma_gap
+
+__all__ = ["GammaRate"]
+
+
+class GammaRate(Factor):
+    """``Gamma(x; shape, rate)`` with the shape given; a prior with fixed parameters has the rate a plain array.
+
+    Exact where x or the rate is a point mass. An incoming message of rate 0, the uniform one among them, makes the
+    message to the other end an exact power law. Where the tilted distribution, or the target's mean under it, does
+    not exist (an incoming message of negative rate, a tail too heavy) the message sent is uniform.
+    """
+
+    name = "gamma_rate"
+    ports = ("shape", "rate", "x")
+    families: ClassVar = {"shape": (), "rate": (Gamma,), "x": (Gamma,)}
+    how: ClassVar = {"rate": "quadrature", "x": "quadrature over rate"}
+    powers = True
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gamma:
+        """Belief over cavity, or the conjugate message where the other end is a point mass."""
+        self.check_port(to)
+        s, rate, x = self._read(incoming)
+        own, other = (x, rate) if to == "x" else (rate, x)
+        log_part = power * (s - 1.0) if to == "x" else power * s  # what f itself puts on log of the target
+        known = other.is_point
+        value = np.where(known, other.mean, 0.0)
+        # f summed over an other end of rate 0 is a power law, whatever comes in at the target
+        exponent = other.naturals[0] + 1.0 + (power * s if to == "x" else power * (s - 1.0))
+        law = ~known & (other.naturals[1] == 0) & (exponent > 0)
+        first = np.where(known, log_part, np.where(law, log_part - exponent, 0.0))
+        second = np.where(known, power * value, 0.0)
+        needed = ~known & ~law & ~own.is_point
+        if np.any(needed):
+            tilt = _tilt(s, rate, x, power, needed, to)
+            good = tilt.valid
+            belief = Gamma.from_mean_and_log_gap(np.where(good, tilt.mean, 1.0), np.where(good, tilt.log_gap, 1.0))
+            first = np.where(good, belief.naturals[0] - own.naturals[0], first)
+            second = np.where(good, belief.naturals[1] - own.naturals[1], second)
+        return Gamma.from_naturals((first, second))
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral over x and the rate; infinite where there is none."""
+        s, rate, x = self._read(incoming)
+        (ar, br), (ax, bx) = ((m.naturals[0] + 1.0, m.naturals[1]) for m in (rate, x))
+        at_rate, at_x = rate.is_point, x.is_point
+        vr, vx = np.where(at_rate, rate.mean, 1.0), np.where(at_x, x.mean, 1.0)
+        normal = -power * gammaln(s) - rate.log_normaliser() - x.log_normaliser()
+        soft = ~at_rate & ~at_x
+        log_z = np.full(s.shape, np.inf)
+        if np.any(soft):
+            log_z = np.where(soft, _tilt(s, rate, x, power, soft, "log_z").log_z + normal, log_z)
+        # one known: a Gamma integral over the other
+        for here, exponent, b, log_rest in (
+            (at_rate & ~at_x, ax + power * (s - 1.0), bx + power * vr, power * s * np.log(vr)),
+            (at_x & ~at_rate, ar + power * s, br + power * vx, power * (s - 1.0) * np.log(vx)),
+        ):
+            fine = here & (exponent > 0) & (b > 0)
+            e, b = np.where(fine, exponent, 1.0), np.where(fine, b, 1.0)
+            log_z = np.where(fine, gammaln(e) - e * np.log(b) + log_rest + normal, log_z)
+        both = power * (s * np.log(vr) + (s - 1.0) * np.log(vx) - vr * vx - gammaln(s))
+        return np.where(at_rate & at_x, both, log_z)
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """Its own port too, unless the other end is a point mass."""
+        other = "rate" if to == "x" else "x"
+        return frozenset(self.ports) - {to} if other in points else frozenset(self.ports)
+
+    def _read(self, incoming: Incoming) -> tuple[np.ndarray, Gamma, Gamma]:
+        s = as_data(self, incoming, "shape")
+        rate, x = as_message(self, incoming, "rate"), as_message(self, incoming, "x")
+        shape = np.broadcast_shapes(s.shape, rate.shape, x.shape)
+        return np.broadcast_to(s, shape), rate.broadcast_to(shape), x.broadcast_to(shape)
+
+
+class _Tilt(NamedTuple):
+    valid: np.ndarray
+    log_z: np.ndarray
+    mean: np.ndarray  # of the target
+    log_gap: np.ndarray
+
+
+def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray, to: str) -> _Tilt:
+    """Integrate over the rate, for the rows in `where`, what the target `to` ("x", "rate" or "log_z") needs."""
+    shape = s.shape
+    # with q = power rate: x given q is Gamma(A, bx + q), and q has q^R exp(-br q / power) (bx + q)^-A d log q
+    A = x.naturals[0] + 1.0 + power * (s - 1.0)
+    R = rate.naturals[0] + 1.0 + power * s
+    b, c = rate.naturals[1] / power, x.naturals[1]
+    more_r, more_x = float(to == "rate"), float(to == "x")  # the moment that must exist besides the integral
+    valid = where & (A > 0) & (R > 0) & (b >= 0) & (c >= 0)
+    valid &= ((b > 0) | (A - R > more_r)) & ((c > 0) | (R - A > more_x))
+    log_z, mean, gap = np.full(shape, np.inf), np.ones(shape), np.ones(shape)
+    outs = [v.reshape(-1) for v in (log_z, mean, gap)]
+    flat = [v.reshape(-1) for v in np.broadcast_arrays(A, R, b, c)]
+    positions = np.flatnonzero(valid.reshape(-1))
+    for part in chunks(positions.size, 1024):
+        rows = positions[part]
+        a, r, rb, rc = (v[rows] for v in flat)
+        rule, log_lump = _integrate(a, r, rb, rc, more_r, more_x)
+        outs[0][rows] = rule.log_z + gammaln(a) - r * np.log(power)
+        if to == "rate":
+            total = rule.mean(np.exp(rule.x))
+            outs[1][rows] = total / power
+            outs[2][rows] = rule.mean(exp_excess(rule.x - rule.of(np.log(total))))
+        elif to == "x":
+            log_t = -log_lump(rule.x, rule.row[:, None])  # 1 / (c + q), the scale of x given q
+            scale = rule.mean(np.exp(log_t))
+            outs[1][rows] = a * scale
+            outs[2][rows] = digamma_gap(a) + rule.mean(exp_excess(log_t - rule.of(np.log(scale))))
+    return _Tilt(valid, log_z, mean, gap)
+
+
+def _integrate(a: np.ndarray, r: np.ndarray, b: np.ndarray, c: np.ndarray, more_r: float, more_x: float):
+    """Nodes of ``exp(r u - b e^u) (c + e^u)^-a`` over u, and the function ``log(c + e^u)``."""
+    log_c = np.log(np.where(c > 0, c, 1.0))
+    flat = c == 0
+
+    def log_lump(u: np.ndarray, i: np.ndarray) -> np.ndarray:
+        return np.where(flat[i], u, np.logaddexp(log_c[i], u))
+
+    def log_density(u: np.ndarray, i: np.ndarray) -> np.ndarray:
+        return r[i] * u - b[i] * np.exp(u) - a[i] * log_lump(u, i)
+
+    # the mode solves b q^2 - B q - r c = 0, by the form of the root that does not cancel
+    B = r - a - b * c
+    root = np.sqrt(B**2 + 4.0 * b * r * c)
+    up = (B > 0) & (b > 0)
+    mode = np.where(up, (B + root) / np.where(up, 2.0 * b, 1.0), 2.0 * r * c / np.where(up, 1.0, root - B))
+    u0 = np.log(mode)
+    bend = b * mode + a * (c / (c + mode)) * (mode / (c + mode))
+    corner = np.where(flat, u0, log_c)
+    left = np.where(flat, r - a - more_x, r)  # slope of the log density at the far left, and at the far right
+    right = np.where(b > 0, 1.0, a - r - more_r)
+    low = np.minimum(u0, corner) - 3.0 - 100.0 / left
+    shape = r + 2.0
+    high = np.where(
+        b > 0,
+        np.log((shape + 14.0 * np.sqrt(shape) + 80.0) / np.where(b > 0, b, 1.0)),
+        np.maximum(u0, corner) + 3.0 + 100.0 / right,
+    )
+    high = np.maximum(high, u0 + 1.0)
+    edges = around(low, high, u0[:, None], 1.0 / np.sqrt(np.maximum(bend, 1e-4))[:, None])
+    top = u0[:, None]
+
+    def tests(u: np.ndarray, i: np.ndarray) -> list[np.ndarray]:
+        parts = []
+        if more_r:
+            parts.append(np.exp(u - top[i, 0]))
+        if more_x:
+            parts.append(np.exp(log_lump(top[i, 0], i) - log_lump(u, i)))
+        return parts
+
+    return adapt(log_density, edges, tests), log_lump

@@ -1,0 +1,221 @@
+"""Gaussian noise of unknown precision: ``x ~ N(mean, 1 / precision)``, by quadrature over the log of the precision.
+
+Given the precision tau everything is conjugate: x - mean meets a Gaussian N(d, s) and tau has the tilted density
+``Gamma(tau) N(d; 0, s + 1/tau)``, which has one or two modes. Its stationary points are the roots of a cubic.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from heliograph.factors.adaptive import Rule, adapt, around, real_roots
+from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.incoming import as_message
+from heliograph.factors.line import add_noise, add_noise_log_scale, choose, gaussian_overlap
+from heliograph.factors.mixing import Mixed, cavity_centre, exp_excess, mix
+from heliograph.factors.quadrature import chunks
+from heliograph.families import Family, Gamma, Gaussian
+
+__all__ = ["GaussianPrecision"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class GaussianPrecision(Factor):
+    """``N(x; mean, 1 / precision)`` with any of the three unknown.
+
+    Exact where the precision, or both x and mean, are point masses, or x or mean is uniform. Where an incoming message
+    leaves no normalisable tilted distribution (an improper x or mean beside an unknown precision, or a precision of
+    too heavy a tail for x to have a variance) the message sent is uniform.
+    """
+
+    name = "gaussian_precision"
+    ports = ("mean", "precision", "x")
+    families: ClassVar = {"mean": (Gaussian,), "precision": (Gamma,), "x": (Gaussian,)}
+    how: ClassVar = {"mean": "quadrature over precision", "precision": "quadrature", "x": "quadrature over precision"}
+    powers = True
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """Belief over cavity, without the loss of a division where the target is Gaussian."""
+        self.check_port(to)
+        x, mean, precision = self._read(incoming)
+        if to == "precision":
+            return self._to_precision(x, mean, precision, power)
+        target, other = (x, mean) if to == "x" else (mean, x)
+        tilt = tilt_of_precision(x, mean, precision, power)
+        mixed = tilt.mixed(target, other, power)
+        sent = mixed.message(target, tilt.valid)
+        return choose(precision.is_point, _known_precision(other, precision, power), sent)
+
+    def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The projection of the tilted distribution: mean and variance, or E precision and E log precision."""
+        self.check_port(to)
+        x, mean, precision = self._read(incoming)
+        if to == "precision":
+            return self._to_precision(x, mean, precision, power) * precision
+        target, other = (x, mean) if to == "x" else (mean, x)
+        tilt = tilt_of_precision(x, mean, precision, power)
+        belief = tilt.mixed(target, other, power).belief(target, tilt.valid)
+        if not np.any(precision.is_point):
+            return belief
+        known = _known_precision(other, precision, power) * target
+        return choose(precision.is_point, known, belief)
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral over all three; infinite where there is none."""
+        x, mean, precision = self._read(incoming)
+        return tilt_of_precision(x, mean, precision, power).log_z
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """Its own port too, unless the precision, or for the precision both others, are point masses."""
+        others = frozenset(self.ports) - {to}
+        exact = "precision" in points if to != "precision" else {"x", "mean"} <= points
+        return others if exact else frozenset(self.ports)
+
+    def _read(self, incoming: Incoming) -> tuple[Gaussian, Gaussian, Gamma]:
+        x, mean, precision = (as_message(self, incoming, p) for p in ("x", "mean", "precision"))
+        shape = np.broadcast_shapes(x.shape, mean.shape, precision.shape)
+        return x.broadcast_to(shape), mean.broadcast_to(shape), precision.broadcast_to(shape)
+
+    def _to_precision(self, x: Gaussian, mean: Gaussian, precision: Gamma, power: float) -> Gamma:
+        tilt = tilt_of_precision(x, mean, precision, power)
+        own = precision.naturals
+        soft = tilt.valid & ~precision.is_point & ~tilt.silent
+        belief = Gamma.from_mean_and_log_gap(np.where(soft, tilt.mean, 1.0), np.where(soft, tilt.log_gap, 1.0))
+        half, rate = np.where(soft, belief.naturals[0] - own[0], 0.0), np.where(soft, belief.naturals[1] - own[1], 0.0)
+        # x and mean known: the conjugate message, which never looks at its own port
+        known = x.is_point & mean.is_point
+        d = np.where(known, x.mean - mean.mean, 0.0)
+        half, rate = np.where(known, 0.5 * power, half), np.where(known, 0.5 * power * d**2, rate)
+        return Gamma.from_naturals((half, rate))
+
+
+class TiltOfPrecision(NamedTuple):
+    """The tilted distribution over the precision, with the nodes that x and mean are averaged over."""
+
+    valid: np.ndarray  # where the tilted distribution can be normalised and the target's moments exist
+    silent: np.ndarray  # where x or mean is uniform, so that nothing is learned of the precision
+    log_z: np.ndarray
+    mean: np.ndarray  # E precision
+    log_gap: np.ndarray  # log E precision - E log precision
+    rules: list[tuple[np.ndarray, Rule]]  # (flat positions of the rows, nodes in log precision)
+
+    def mixed(self, target: Gaussian, other: Gaussian, power: float) -> Mixed:
+        """The belief of `target` (x or mean), mixed over the precision; `other` is at the other end."""
+        shape = self.valid.shape
+        gap, variance, gain = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
+        centre, t = cavity_centre(target), target.naturals[1]
+        flat = [a.reshape(-1) for a in np.broadcast_arrays(centre, t, other.mean, other.variance)]
+        outs = [a.reshape(-1) for a in (gap, variance, gain)]
+        for rows, rule in self.rules:
+            m, t_row, mu, v = (a[rows] for a in flat)
+            known = t_row > 0
+            cavity = Gaussian.from_naturals((np.where(known, m * t_row, 0.0), t_row))
+            noise = rule.of(v) + np.exp(-rule.x) / power  # variance of the target given the precision, cavity aside
+            grow = 1.0 + rule.of(t_row) * noise
+            part = mix(rule.mean, rule.of, cavity, rule.of(mu - m) / grow, noise / grow, 1.0 / grow)
+            for out, value in zip(outs, part, strict=True):
+                out[rows] = value
+        return Mixed(gap, variance, gain)
+
+
+def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: float = 1.0) -> TiltOfPrecision:
+    """Integrate over the precision, row by row; N^power is N with precision times power, up to powers of precision."""
+    shape = x.shape
+    # f^power = N(y; 0, 1 / (power tau)) tau^((power - 1) / 2) (2 pi)^((1 - power) / 2) power^(-1/2)
+    a = precision.naturals[0] + 1.0 + 0.5 * (power - 1.0)
+    b = precision.naturals[1]
+    constant = 0.5 * (1.0 - power) * _LOG_2PI - 0.5 * np.log(power) - precision.log_normaliser()
+    at = precision.is_point
+    silent = x.is_uniform | mean.is_uniform
+    tame = x.proper & mean.proper
+    s = np.where(tame, x.variance + mean.variance, 1.0)
+    d = np.where(tame, x.mean - mean.mean, 0.0)
+    both_known = tame & (s == 0)
+    rate = b + 0.5 * power * d**2
+
+    # uniform x or mean: tau keeps its message, and the target takes E 1/tau from it
+    log_z = np.where(silent & ~(x.is_uniform & mean.is_uniform), 0.0, np.inf)
+    mean_tau, gap = np.ones(shape), np.ones(shape)
+    # both known: Gamma(a + 1/2, b + d^2 / 2)
+    closed = both_known & ~at & (a + 0.5 > 0) & (rate > 0)
+    shape_known, rate_known = np.where(closed, a + 0.5, 1.0), np.where(closed, rate, 1.0)
+    log_known = gammaln(shape_known) - shape_known * np.log(rate_known) - 0.5 * _LOG_2PI + 0.5 * np.log(power)
+    log_z = np.where(closed, log_known + constant, log_z)
+
+    wide = tame & ~both_known & ~at & (a + 0.5 > 0) & ((b > 0) | ((b == 0) & (a < 0)))
+    # a uniform target beside a proper other end: given tau it is that end with 1/tau added, so E 1/tau must exist
+    half_open = silent & (x.proper | mean.proper) & ~at & (b > 0) & (a > 1.0)
+    rules: list[tuple[np.ndarray, Rule]] = []
+    flat = [np.broadcast_to(v, shape).reshape(-1) for v in (a, b, s, d, constant)]
+    out = [v.reshape(-1) for v in (log_z, mean_tau, gap)]
+    for kind, where in (("wide", wide), ("open", half_open)):
+        positions = np.flatnonzero(where.reshape(-1))
+        for part in chunks(positions.size, 1024):
+            rows = positions[part]
+            ra, rb, rs, rd, rc = (v[rows] for v in flat)
+            rule = _integrate(ra, rb, rs * power, rd * np.sqrt(power), with_noise=kind == "wide")
+            rules.append((rows, rule))
+            if kind == "wide":
+                out[1][rows] = rule.mean(np.exp(rule.x))
+                out[2][rows] = rule.mean(exp_excess(rule.x - rule.of(np.log(out[1][rows]))))
+                # N(y; 0, s + 1/(power tau)) is sqrt(power) N(sqrt(power) y; 0, power s + 1/tau)
+                out[0][rows] = rule.log_z + rc - 0.5 * _LOG_2PI + 0.5 * np.log(power)
+    # reshape(-1) of a fresh array is a view, so the loop has filled these in
+    if np.any(at):
+        v = 1.0 / np.where(at, precision.mean, 1.0) / power
+        known = gaussian_overlap(add_noise(mean, v), x) + add_noise_log_scale(mean, v)
+        if power != 1.0:
+            known = known + 0.5 * (1 - power) * (_LOG_2PI + np.log(v * power)) - 0.5 * np.log(power)
+        log_z = np.where(at, known, log_z)
+    return TiltOfPrecision(wide | half_open, silent, log_z, mean_tau, gap, rules)
+
+
+def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_noise: bool) -> Rule:
+    """Nodes of ``tau^a exp(-b tau) (s + 1/tau)^(-1/2) exp(-d^2 / (2 (s + 1/tau)))`` over u = log tau."""
+    if not with_noise:  # the plain Gamma; 1/tau is averaged over it too
+        mode = np.log(a / b)
+        low, high = mode - 3.0 - 100.0 / (a - 1.0), np.log((a + 14.0 * np.sqrt(a) + 80.0) / b)
+        edges = around(low, high, mode[:, None], 1.0 / np.sqrt(a)[:, None])
+        return adapt(
+            lambda u, i: a[i] * u - b[i] * np.exp(u), edges, lambda u, i: [np.exp(-(u - mode[i])), np.exp(u - mode[i])]
+        )
+    k, beta = d**2 / s, b / s
+
+    # in theta = s tau the slope times (1 + theta)^2 is a cubic; b = 0 leaves a quadratic, made cubic by a far root
+    leading = np.where(beta > 0, beta, 1e-30)
+    cubic = np.stack([(2 * leading - a), (leading - 2 * a - 0.5 + 0.5 * k), -(a + 0.5)], axis=1) / leading[:, None]
+    start = np.log((a + 0.5) / (b + 0.5 * d**2 + 1e-300))  # where tau is so small that s does not matter
+    default = np.exp(np.clip(start + np.log(s), -600.0, 600.0))
+    roots = real_roots(cubic, default)
+    log_s = np.log(s)
+    turn = np.minimum(start, -log_s)
+    low = turn - 3.0 - 100.0 / (a + 0.5)
+    shape = np.maximum(a, 0.0) + 2.0
+    high = np.where(
+        b > 0,
+        np.log((shape + 14.0 * np.sqrt(shape) + 80.0) / np.where(b > 0, b, 1.0)),
+        np.maximum(start, -log_s) + 3.0 + 100.0 / np.where(b > 0, 1.0, -a),
+    )
+    high = np.maximum(high, low + 1.0)
+    centres = np.where(roots > 0, np.log(np.where(roots > 0, roots, 1.0)), np.log(default)[:, None]) - log_s[:, None]
+    p = 1.0 / (1.0 + s[:, None] * np.exp(np.minimum(centres, 600.0)))
+    bend = b[:, None] * np.exp(np.minimum(centres, 600.0)) + 0.5 * p * (1 - p)
+    bend = np.abs(bend - 0.5 * k[:, None] * p * (1 - p) * (1 - 2 * p))
+    edges = around(low, high, centres, 1.0 / np.sqrt(np.maximum(bend, 1e-4)))
+
+    def log_density(u: np.ndarray, i: np.ndarray) -> np.ndarray:
+        v = s[i] + np.exp(-u)
+        return a[i] * u - b[i] * np.exp(u) - 0.5 * np.log(v) - 0.5 * d[i] ** 2 / v
+
+    # tau itself, and the share of a cavity that survives, which may be largest where the density is small
+    return adapt(log_density, edges, lambda u, i: [np.exp(u), 1.0 / (1.0 + s[i] * np.exp(u))])
+
+
+def _known_precision(other: Gaussian, precision: Gamma, power: float) -> Gaussian:
+    at = precision.is_point
+    return add_noise(other, 1.0 / np.where(at, precision.mean, 1.0) / power)
+

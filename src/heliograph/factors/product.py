@@ -1,0 +1,237 @@
+"""The product of two Gaussian variables, ``out = a b``, by quadrature over one of them.
+
+Given b, a is Gaussian and so is out; b itself has the tilted density
+``N(b) N(m_out; m_a b, v_out + v_a b^2)``, with up to three modes. Its stationary points are the roots of a quintic.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from heliograph.errors import ContradictionError
+from heliograph.factors.adaptive import Rule, adapt, around, real_roots
+from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.incoming import as_message
+from heliograph.factors.line import choose, gaussian_overlap, stretch
+from heliograph.factors.mixing import Mixed, cavity_centre, mix
+from heliograph.factors.quadrature import chunks
+from heliograph.families import Gaussian
+
+__all__ = ["Product"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Product(Factor):
+    """``out = a b``.
+
+    Exact where a or b is a point mass, and forwards to a uniform out. Where an incoming message leaves no normalisable
+    tilted distribution the message sent is uniform: an improper (or uniform) a or b beside an unknown other one, an
+    improper out, and an out known to be exactly 0, whose density under two unknown factors is infinite.
+    """
+
+    name = "product"
+    ports = ("a", "b", "out")
+    families: ClassVar = {"a": (Gaussian,), "b": (Gaussian,), "out": (Gaussian,)}
+    how: ClassVar = {"a": "quadrature over b", "b": "quadrature over a", "out": "quadrature over b"}
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
+        """Belief over cavity, or the exact message where a or b is a point mass."""
+        a, b, out = self._read(incoming)
+        self.check_port(to)
+        if to == "b":
+            a, b = b, a  # the factor is symmetric: the target is a from here on
+        target = out if to == "out" else a
+        known, exact = _exact(to, a, b, out)
+        if np.all(known):
+            return exact
+        tilt = _tilt(a, b, out, ~known)
+        sent = _mixed(tilt, to, a, b, out).message(target, tilt.valid)
+        return choose(known, exact, sent)
+
+    def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
+        """Mean and variance of the tilted distribution."""
+        a, b, out = self._read(incoming)
+        self.check_port(to)
+        if to == "b":
+            a, b = b, a
+        target = out if to == "out" else a
+        known, exact = _exact(to, a, b, out)
+        if np.all(known):
+            return exact * target
+        tilt = _tilt(a, b, out, ~known)
+        belief = _mixed(tilt, to, a, b, out).belief(target, tilt.valid)
+        return belief if not np.any(known) else choose(known, exact * target, belief)
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of ``m_a(a) m_b(b) m_out(a b)``; infinite where there is none."""
+        a, b, out = self._read(incoming)
+        soft = ~a.is_point & ~b.is_point
+        log_z = np.where(out.is_uniform & a.proper & b.proper, 0.0, np.inf)
+        if np.any(soft):
+            log_z = np.where(soft & ~out.is_uniform, _tilt(a, b, out, soft).log_z, log_z)
+        for fixed, free in ((b, a), (a, b)):
+            at = fixed.is_point
+            if np.any(at):
+                c = np.where(at, fixed.mean, 1.0)
+                forward = gaussian_overlap(stretch(free, c), out)
+                jacobian = np.where(free.proper, 0.0, -np.log(np.abs(np.where(c == 0, 1.0, c))))
+                log_z = np.where(at, np.where((c == 0) & ~free.proper, np.inf, forward + jacobian), log_z)
+        return log_z
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """Its own port too, unless a point mass makes the message exact."""
+        exact = {"a", "b"} & points if to == "out" else ({"a", "b"} - {to}) & points
+        return frozenset(self.ports) - {to} if exact else frozenset(self.ports)
+
+    def _read(self, incoming: Incoming) -> list[Gaussian]:
+        messages = [as_message(self, incoming, p) for p in self.ports]
+        shape = np.broadcast_shapes(*(m.shape for m in messages))
+        return [m.broadcast_to(shape) for m in messages]
+
+
+def _exact(to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> tuple[np.ndarray, Gaussian]:
+    """Where the message needs no integral, and that message."""
+    if to != "out":
+        # the target is a: a fixed b pulls the message to out back, and a uniform out says nothing
+        at = b.is_point
+        c = np.where(at, b.mean, 1.0)
+        zero = c == 0
+        if np.any(at & zero & out.is_point & (out.mean != 0)):
+            raise ContradictionError("factor 'product': one side is fixed at 0 but their product is not 0")
+        shift, precision = out.naturals[0] * c, out.naturals[1] * c**2
+        point = np.full(at.shape, np.nan)
+        if out.point is not None:
+            point = np.where(at & ~zero, out.point / np.where(zero, 1.0, c), np.nan)
+        naturals = np.where(at, shift, 0.0), np.where(at, precision, 0.0)
+        return at | out.is_uniform, Gaussian._with_points(naturals, point)
+    one, other = _order(a, b)
+    at = one.is_point
+    exact = stretch(other, np.where(at, one.mean, 1.0))
+    # out uniform: mean and variance of the product of two independent Gaussians
+    free = ~at & out.is_uniform & a.proper & b.proper
+    ma, va = np.where(free, a.mean, 0.0), np.where(free, a.variance, 1.0)
+    mb, vb = np.where(free, b.mean, 0.0), np.where(free, b.variance, 1.0)
+    forward = Gaussian(ma * mb, ma**2 * vb + mb**2 * va + va * vb)
+    return at | free, choose(at, exact, forward)
+
+
+def _order(a: Gaussian, b: Gaussian) -> tuple[Gaussian, Gaussian]:
+    """The two messages with a point mass, if there is one, first."""
+    swap = b.is_point & ~a.is_point
+    return choose(swap, b, a), choose(swap, a, b)
+
+
+class _Tilt(NamedTuple):
+    valid: np.ndarray
+    log_z: np.ndarray
+    rules: list[tuple[np.ndarray, Rule]]  # (flat positions of the rows, nodes in b)
+
+
+def _tilt(a: Gaussian, b: Gaussian, out: Gaussian, where: np.ndarray) -> _Tilt:
+    """Integrate over b, given which everything is Gaussian."""
+    soft = a.proper & b.proper & ~a.is_point & ~b.is_point & out.proper
+    valid = where & soft & ~(out.is_point & (out.mean == 0))
+    log_z = np.full(valid.shape, np.inf)
+    flat = [m.reshape(-1) for m in (a.mean, a.variance, b.mean, b.variance, out.mean, out.variance)]
+    positions = np.flatnonzero(valid.reshape(-1))
+    rules = []
+    for part in chunks(positions.size, 1024):
+        rows = positions[part]
+        values = [v[rows] for v in flat]
+        rule = _integrate(*values)
+        rules.append((rows, rule))
+        log_z.reshape(-1)[rows] = rule.log_z - _LOG_2PI - 0.5 * np.log(values[3])
+    return _Tilt(valid, log_z, rules)
+
+
+def _mixed(tilt: _Tilt, to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> Mixed:
+    """The belief of a, or of out, mixed over b."""
+    shape = tilt.valid.shape
+    target = out if to == "out" else a
+    parts = [np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)]
+    flat = [m.reshape(-1) for m in (a.mean, a.variance, out.mean, out.variance, cavity_centre(target), target.naturals[1])]
+    for rows, rule in tilt.rules:
+        ma, va, mo, vo, m, t = (v[rows] for v in flat)
+        x = rule.x
+        total = rule.of(vo) + rule.of(va) * x**2
+        miss = rule.of(mo) - rule.of(ma) * x
+        cavity = Gaussian.from_naturals((m * t, t))
+        if to == "out":  # N(m_a b, v_a b^2) meets the cavity N(m_out, v_out)
+            share = rule.of(vo) / total
+            mixed = mix(rule.mean, rule.of, cavity, -miss * share, rule.of(va) * x**2 * share, share)
+        else:  # the cavity N(m_a, v_a) meets m_out(a b)
+            share = rule.of(va) * x / total
+            mixed = mix(rule.mean, rule.of, cavity, miss * share, rule.of(va * vo) / total, share * x)
+        for out_part, value in zip(parts, mixed, strict=True):
+            out_part.reshape(-1)[rows] = value
+    return Mixed(*parts)
+
+
+def _integrate(
+    ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, mo: np.ndarray, vo: np.ndarray
+) -> Rule:
+    """Nodes of ``exp(-(b - mb)^2 / (2 vb)) D^(-1/2) exp(-(mo - ma b)^2 / (2 D))`` with ``D = vo + va b^2``."""
+
+    def log_likelihood(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        total = vo[i] + va[i] * x**2
+        safe = np.where(total > 0, total, 1.0)
+        return np.where(total > 0, -0.5 * np.log(safe) - 0.5 * (mo[i] - ma[i] * x) ** 2 / safe, -np.inf)
+
+    def log_density(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        return log_likelihood(x, i) - 0.5 * (x - mb[i]) ** 2 / vb[i]
+
+    centres = _stationary_points(ma, va, mb, vb, mo, vo)
+    index = np.arange(ma.shape[0])[:, None]
+    top = log_density(centres, index).max(axis=1)
+    # the likelihood is at most 1 / sqrt(vo), and, where out is exactly known, at most its value at these two points
+    y = (ma[:, None] + np.array([1.0, -1.0]) * np.sqrt(ma**2 + 4 * va)[:, None]) / np.where(mo == 0, 1.0, 2 * mo)[:, None]
+    y = np.where(y == 0, 1.0, y)
+    ceiling = np.where(
+        vo > 0, -0.5 * np.log(np.where(vo > 0, vo, 1.0)), log_likelihood(1.0 / y, index).max(axis=1)
+    )
+    reach = np.sqrt(2 * vb * (np.maximum(ceiling - top, 0.0) + 60.0))
+    bend = _bend(centres, ma, va, mb, vb, mo, vo)
+    widths = np.minimum(1.0 / np.sqrt(np.maximum(np.abs(bend), 1e-300)), reach[:, None])
+    edges = around(mb - reach, mb + reach, centres, widths)
+    # the variance of a given b, which may be largest where b is unlikely
+    return adapt(log_density, edges, lambda x, i: [1.0 / (1.0 + np.where(vo[i] > 0, va[i] / np.where(vo[i] > 0, vo[i], 1.0), 0.0) * x**2)])
+
+
+def _stationary_points(
+    ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, mo: np.ndarray, vo: np.ndarray
+) -> np.ndarray:
+    """Where the log density turns, (rows, 6): the real roots of a quintic in b / L, and the prior's mean."""
+    L = np.abs(mb) + np.sqrt(vb)
+    w, k, z = vo / va / L**2, vb / L**2, mb / L
+    e = (ma / va / L) * mo  # ma mo / (va L)
+    f = (mo / L) ** 2 / va
+    g = ma**2 / va
+    coefficients = np.stack(
+        [
+            -z,
+            2 * w + k,
+            -2 * w * z + e * k,
+            w**2 + w * k - f * k + g * w * k,
+            -(w**2) * z - e * w * k,
+        ],
+        axis=1,
+    )
+    roots = real_roots(coefficients, z) * L[:, None]
+    return np.concatenate([roots, mb[:, None]], axis=1)
+
+
+def _bend(
+    b: np.ndarray, ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, mo: np.ndarray, vo: np.ndarray
+) -> np.ndarray:
+    """The second derivative of the log density at the points `b` (rows, k)."""
+    ma, va, vb, mo, vo = (v[:, None] for v in (ma, va, vb, mo, vo))
+    total = vo + va * b**2
+    total = np.where(total > 0, total, 1.0)
+    e, x = (mo - ma * b) / np.sqrt(total), np.sqrt(va) * b / np.sqrt(total)
+    slope = ma - 0.0
+    inner = -(slope**2) - 4 * slope * np.sqrt(va) * x * e + va * e**2 * (1 - 4 * x**2) - va * (1 - 2 * x**2)
+    return inner / total - 1.0 / vb
+
