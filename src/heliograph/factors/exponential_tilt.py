@@ -11,7 +11,7 @@ from scipy.special import wrightomega
 
 from heliograph.factors.quadrature import DROP, Panels, Tilt, chunks, newton_from_above, split_evenly
 
-__all__ = ["exponential_gap", "exponential_tilt"]
+__all__ = ["cliff", "exponential_gap", "exponential_tilt"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # around z = -log r, where r exp(z) passes 1: the factor is a straight line to the left and a cliff to the right
@@ -31,15 +31,18 @@ def exponential_tilt(m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray)
 
 def exponential_gap(m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tilted ``E z`` and ``log E exp(z) - E z``, the latter without cancellation."""
-    parts = [_Rows(m[i], v[i], a[i], r[i]).gap() for i in chunks(m.size)]
+    parts = [_Rows(m[i], v[i], a[i], r[i], lift=1.0).gap() for i in chunks(m.size)]
     mean, gap = (np.concatenate(field) for field in zip(*parts, strict=True))
     return mean, gap
 
 
 class _Rows:
-    """The quadrature for a block of rows, around the peak z0."""
+    """The quadrature for a block of rows, around the peak z0; `lift` is the power of exp(z) that will be averaged.
 
-    def __init__(self, m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray) -> None:
+    That mean may live far to the right of the peak, and the window then reaches as far.
+    """
+
+    def __init__(self, m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray, lift: float = 0.0) -> None:
         self.m, self.a, self.r = m, a, r
         self.point = v == 0
         self.v = v = np.where(self.point, 1.0, v)
@@ -54,8 +57,8 @@ class _Rows:
         height = self.height
         gauss = np.sqrt(2.0 * DROP * v)
         safe = np.maximum(height, 1e-300)
-        start = np.minimum(gauss, np.minimum(np.sqrt(2.0 * DROP / safe), 1.0 + np.log1p(DROP / safe)))
-        high = newton_from_above(start, lambda d: _fall(d, 1.0, v, height), 4)
+        start = np.minimum(lift * v + np.sqrt((lift * v) ** 2 + 2.0 * DROP * v), cliff(safe, lift))
+        high = newton_from_above(start, lambda d: _fall(d, 1.0, v, height, lift), 8)
         low = -newton_from_above(gauss, lambda d: _fall(d, -1.0, v, height), 10)
         zero = np.zeros_like(low)
         breaks = [split_evenly(low, zero, 4), split_evenly(zero, high, 4), -np.log(safe)[:, None] + _BENDS]
@@ -92,7 +95,17 @@ class _Rows:
         return np.where(self.point, self.m, self.z0 + move), np.where(self.point, 0.0, gap)
 
 
-def _fall(d: np.ndarray, side: float, v: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def cliff(height: np.ndarray, lift: float = 0.0) -> np.ndarray:
+    """A d so large that ``height (exp(d) - 1 - d) - lift d`` is above `DROP`, and not much larger."""
+    far = np.log1p(DROP / height)
+    reach = 2.0 + np.log1p((DROP + 2.0 * lift * far) / height)
+    return reach if lift else np.minimum(reach, np.sqrt(2.0 * DROP / height))
+
+
+def _fall(
+    d: np.ndarray, side: float, v: np.ndarray, height: np.ndarray, lift: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """How far the log density has fallen a distance d to one side of its peak, less `DROP`; and the slope."""
     growth = np.expm1(side * d)
-    return 0.5 * d * d / v + height * (growth - side * d) - DROP, d / v + height * side * growth
+    value = 0.5 * d * d / v + height * (growth - side * d) - lift * d - DROP
+    return value, d / v + height * side * growth - lift

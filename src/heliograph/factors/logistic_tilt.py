@@ -22,7 +22,7 @@ from heliograph.factors.quadrature import (
     split_evenly,
 )
 
-__all__ = ["FAST_UNTIL", "label_site", "logistic_gap", "logistic_tilt"]
+__all__ = ["FAST_UNTIL", "beyond_tangent", "label_site", "logistic_gap", "logistic_tilt"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -221,7 +221,7 @@ class _Rows:
             breaks += [split_evenly(s * hills - gauss, s * hills + gauss, 8) for s in (-1.0, 1.0)]
         self.panels = panels = Panels(np.concatenate(breaks, axis=1), low, high)
         self.d, of = panels.x, panels.of
-        beyond, self.gain = _beyond_tangent(self.d, of(z0))
+        beyond, self.gain = beyond_tangent(self.d, of(z0))
         self.p, self.q = p, q = expit(z0), expit(-z0)
         rest = a * q - b * p - (z0 - m) / v  # the slope at z0: rounding, if that is a peak
         self.log_z = panels.tilt(self.d * (of(rest) - 0.5 * self.d / of(v)) - of(n) * beyond)
@@ -247,12 +247,12 @@ class _Rows:
         mean = self.z0 + move
         # mirrored once more where the mean is positive, as the formula asks
         s = np.where(mean > 0, -1.0, 1.0)
-        beyond, _ = _beyond_tangent(self.panels.of(s) * (self.d - self.panels.of(move)), self.panels.of(s * mean))
+        beyond, _ = beyond_tangent(self.panels.of(s) * (self.d - self.panels.of(move)), self.panels.of(s * mean))
         gap = np.maximum(self.panels.integrate(beyond), 0.0)
         return self.sign * np.where(self.point, self.m, mean), np.where(self.point, 0.0, gap)
 
 
-def _beyond_tangent(d: np.ndarray, z0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def beyond_tangent(d: np.ndarray, z0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What ``log(1 + exp(z))`` gains beyond its tangent, and its slope, from z0 <= 0 to z0 + d; exact for small d too."""
     e = np.exp(z0)
     q = 1.0 / (1.0 + e)
@@ -264,7 +264,7 @@ def _beyond_tangent(d: np.ndarray, z0: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _fall(d: np.ndarray, side: float, z0: np.ndarray, v: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How far the log density has fallen a distance d to one side of its peak, less `DROP`; and the slope."""
-    beyond, gain = _beyond_tangent(side * d, z0)
+    beyond, gain = beyond_tangent(side * d, z0)
     return 0.5 * d * d / v + n * beyond - DROP, d / v + n * side * gain
 
 
