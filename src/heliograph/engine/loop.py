@@ -10,7 +10,7 @@ import numpy as np
 
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.properness import POLICIES
-from heliograph.engine.schedule import Schedule, plan
+from heliograph.engine.schedule import Schedule, plan, strands
 from heliograph.engine.sending import Counts, Sender, clock
 from heliograph.engine.stopping import StopRule, after, changed_less_than
 from heliograph.engine.tables import Tables, copied
@@ -144,6 +144,7 @@ class _Run:
         self.schedule = schedule
         self.rng = rng
         self.sequential = order == "sequential"
+        self.strands = strands(graph, schedule.sweep) if self.sequential else ()
         self.adaptive = damping is None
         self.damping = damping or 0.0
         self.rule = rule
@@ -216,8 +217,7 @@ class _Run:
                 self.sender.send(task, self.damping)
             return
         forth = sweep % 2 == 1  # forth, then back: two sweeps are exact on a chain
-        strands = self.schedule.strands if forth else self.schedule.strands[::-1]
-        for strand in strands:
+        for strand in self.strands if forth else self.strands[::-1]:
             elements = range(strand.size) if forth else range(strand.size - 1, -1, -1)
             for i in elements:
                 for task in strand.tasks:

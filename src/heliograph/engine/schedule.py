@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from heliograph.factors import Dot
 from heliograph.graph.records import Graph, Plate
 
-__all__ = ["Schedule", "Strand", "Task", "plan"]
+__all__ = ["Schedule", "Strand", "Task", "plan", "points_of", "strands"]
 
 
 class Task(NamedTuple):
@@ -39,7 +39,6 @@ class Schedule(NamedTuple):
     once: tuple[Task, ...]
     sweep: tuple[Task, ...]
     final: tuple[Task, ...]
-    strands: tuple[Strand, ...]  # the tasks of `sweep` again, grouped for the sequential schedule
 
 
 def points_of(graph: Graph, plate: Plate) -> frozenset[str]:
@@ -67,9 +66,7 @@ def plan(graph: Graph) -> Schedule:
     once = _in_order([k for k in range(len(tasks)) if before[k]], reads)
     final = _in_order([k for k in range(len(tasks)) if after[k]], reads)
     sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k]])
-    return Schedule(
-        tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final), _strands(graph, sweep)
-    )
+    return Schedule(tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final))
 
 
 def _reads(graph: Graph, task: Task, tasks: list[Task], into: dict[int, list[int]]) -> list[int]:
@@ -93,12 +90,7 @@ def _phases(reads: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     if n == 0:
         empty = np.zeros(0, dtype=bool)
         return empty, empty, empty
-    rows = np.repeat(np.arange(n), [len(r) for r in reads])
-    cols = np.array([k for r in reads for k in r], dtype=int)
-    matrix = scipy.sparse.csr_array((np.ones(len(cols)), (rows, cols)), shape=(n, n))
-    _, label = connected_components(matrix, directed=True, connection="strong")
-    cyclic = np.bincount(label)[label] > 1
-    cyclic |= np.array([k in r for k, r in enumerate(reads)])
+    cyclic = _on_a_cycle(reads)
     readers: list[list[int]] = [[] for _ in range(n)]
     for k, r in enumerate(reads):
         for u in r:
@@ -106,6 +98,23 @@ def _phases(reads: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     downstream, upstream = _reach(cyclic, readers), _reach(cyclic, reads)
     looped = cyclic | (downstream & upstream)
     return looped, ~looped & ~downstream, ~looped & downstream
+
+
+def _on_a_cycle(reads: list[list[int]]) -> np.ndarray:
+    n = len(reads)
+    if n <= 32:  # SciPy's components cost more than this until a graph has dozens of directions
+        return np.array([_reach(_only(reads[k], n), reads)[k] for k in range(n)])
+    rows = np.repeat(np.arange(n), [len(r) for r in reads])
+    cols = np.array([k for r in reads for k in r], dtype=int)
+    matrix = scipy.sparse.csr_array((np.ones(len(cols)), (rows, cols)), shape=(n, n))
+    _, label = connected_components(matrix, directed=True, connection="strong")
+    return (np.bincount(label)[label] > 1) | np.array([k in r for k, r in enumerate(reads)])
+
+
+def _only(chosen: list[int], n: int) -> np.ndarray:
+    mask = np.zeros(n, dtype=bool)
+    mask[chosen] = True
+    return mask
 
 
 def _reach(start: np.ndarray, edges: list[list[int]]) -> np.ndarray:
@@ -147,7 +156,8 @@ def _down_and_back(graph: Graph, tasks: list[Task]) -> tuple[Task, ...]:
     return (*down, *back)
 
 
-def _strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
+def strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
+    """The tasks of a sweep grouped for the sequential schedule."""
     plates = sorted({t.plate for t in sweep})
     group = {p: p for p in plates}
 
@@ -167,9 +177,9 @@ def _strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
         for p in tied[1:]:
             a, b = sorted((root(tied[0]), root(p)))
             group[b] = a
-    strands = []
+    found = []
     for p in plates:
         if root(p) == p:
             tasks = tuple(t for t in sweep if root(t.plate) == p)
-            strands.append(Strand(graph.plates[p].size, tasks))
-    return tuple(strands)
+            found.append(Strand(graph.plates[p].size, tasks))
+    return tuple(found)

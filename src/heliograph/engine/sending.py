@@ -10,7 +10,7 @@ import numpy as np
 
 from heliograph.engine.properness import choose, settle
 from heliograph.engine.schedule import Task, points_of
-from heliograph.engine.tables import Tables, vector_moments
+from heliograph.engine.tables import Tables
 from heliograph.engine.trace import Invocation
 from heliograph.factors import Dot, dot_backward, dot_forward
 from heliograph.families import Family, Gaussian, MultivariateGaussian
@@ -33,6 +33,19 @@ class Counts:
     seconds_learning: float = 0.0
     seconds_prediction: float = 0.0
     invocations: list[Invocation] = field(default_factory=list)
+
+
+class _Gathered(dict[str, Any]):
+    """What came in, by port; a port that the factor said it does not read is uniform if it looks after all."""
+
+    def __init__(self, graph: Graph, plate: Plate, rows: slice | None) -> None:
+        super().__init__()
+        self._where = graph, plate, rows
+
+    def __missing__(self, port: str) -> Family:
+        graph, plate, rows = self._where
+        node = graph.nodes[plate.edges[port].node]
+        return node.uniform(plate.size if rows is None else rows.stop - rows.start)
 
 
 class Sender:
@@ -101,14 +114,16 @@ class Sender:
             Invocation(self.sweep, plate.factor.name, to, reply.log_variance, asked, failed, improper)
         )
 
-    def gather(self, task: Task, plate: Plate, rows: slice | None, power: float = 1.0) -> dict[str, Any]:
+    def gather(self, task: Task, plate: Plate, rows: slice | None, power: float = 1.0) -> _Gathered:
         """What the factor looks at for this direction."""
         if task not in self._needs:
             read = plate.factor.depends(task.to, points_of(self.graph, plate))
             edges = tuple(p for p in plate.edges if p in read)
             self._needs[task] = edges, tuple(plate.data)
         edges, data = self._needs[task]
-        incoming: dict[str, Any] = {port: self.tables.incoming(plate, port, rows, power) for port in edges}
+        incoming = _Gathered(self.graph, plate, rows)
+        for port in edges:
+            incoming[port] = self.tables.incoming(plate, port, rows, power)
         for port in data:
             incoming[port] = plate.data[port] if rows is None else plate.data[port][rows]
         return incoming
@@ -118,13 +133,8 @@ class Sender:
         tables = self.tables
         x = plate.data["x"] if rows is None else plate.data["x"][rows]
         if to == "out":
-            moments = self._vector_moments(plate)
             used = tables.used[plate.position]
-            used = used if rows is None else used[rows]
-            if moments is None:
-                message: Family = used.as_uniform()
-            else:
-                message = Gaussian(*dot_forward(x, *moments)) / used
+            message = self._rows_forward(plate, x, used) if rows is None else self._row_forward(plate, x, used[rows])
             tables.store(plate, "out", message, rows)
             self.counts.n_messages += message.size
             return
@@ -137,13 +147,30 @@ class Sender:
             self._move_vector(plate, x, new, rows)
         self.counts.n_messages += 1
 
-    def _vector_moments(self, plate: Plate) -> tuple[np.ndarray, np.ndarray] | None:
+    def _vector(self, plate: Plate) -> tuple[Family, MultivariateGaussian]:
+        """The node's total and, out of it, the belief of this plate's vector."""
         edge = plate.edges["w"]
         total = self.tables.total(self.graph.nodes[edge.node])
+        one = total if edge.index is None else total[edge.index]
+        assert isinstance(one, MultivariateGaussian)
+        return total, one
+
+    def _rows_forward(self, plate: Plate, x: Any, used: Family) -> Family:
+        _, belief = self._vector(plate)
+        if not belief.proper.all():
+            return used.as_uniform()
+        return Gaussian(*dot_forward(x, belief.mean[0], root=belief.whitener()[0].T)) / used
+
+    def _row_forward(self, plate: Plate, x: Any, used: Family) -> Family:
+        total, belief = self._vector(plate)
         if self._moments is None or self._moments[0] is not total:
-            one = total if edge.index is None else total[edge.index]
-            self._moments = (total, vector_moments(one))  # type: ignore[arg-type]
-        return self._moments[1]
+            moments = (belief.mean[0], belief.covariance[0]) if belief.proper.all() else None
+            self._moments = (total, moments)
+        moments = self._moments[1]
+        if moments is None:
+            return used.as_uniform()
+        row = _row(x)
+        return Gaussian(np.array([row @ moments[0]]), np.array([row @ moments[1] @ row])) / used
 
     def _move_vector(self, plate: Plate, x: Any, new: Family, rows: slice) -> None:
         """A rank-one change of the vector's total when one row's message changes, O(d^2)."""
@@ -153,7 +180,7 @@ class Sender:
         total = tables.total(node)
         entry = 0 if edge.index is None else int(edge.index[0])
         used = tables.used[plate.position]
-        row = np.asarray(x.toarray() if hasattr(x, "toarray") else x)[0]
+        row = _row(x)
         d_shift = float(new.naturals[0][0] - used.naturals[0][rows][0])
         d_precision = float(new.naturals[1][0] - used.naturals[1][rows][0])
         for family in (total, tables.sent[plate.position, "w"]):
@@ -173,6 +200,11 @@ class Sender:
                 self._moments = (changed, (covariance @ shift, covariance))
                 return
         self._moments = None
+
+
+def _row(x: Any) -> np.ndarray:
+    """The single row of a slice of X, dense."""
+    return np.asarray(x.toarray() if hasattr(x, "toarray") else x).reshape(-1)
 
 
 def clock() -> float:

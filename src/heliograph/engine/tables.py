@@ -8,10 +8,10 @@ import numpy as np
 
 from heliograph.errors import ContradictionError
 from heliograph.factors import Dot
-from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.families import Family, Gaussian
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["Snapshot", "Tables", "copied", "vector_moments"]
+__all__ = ["Snapshot", "Tables", "copied"]
 
 _FEW = 4  # edges of a node up to which a cavity is the product of the other messages (no subtraction, no lost digits)
 
@@ -241,10 +241,3 @@ def _scatter(node: Node, index: np.ndarray | None, message: Family) -> Family:
     if not np.array_equal(point[index[at]], message.point[at]):
         raise ContradictionError(f"variable {node.name!r}: two factors fix the same entry to different values")
     return message.from_naturals(tuple(naturals), point)
-
-
-def vector_moments(belief: MultivariateGaussian) -> tuple[np.ndarray, np.ndarray] | None:
-    """Mean (d,) and covariance (d, d) of a single vector belief; None while it is improper."""
-    if not belief.proper.all():
-        return None
-    return belief.mean[0], belief.covariance[0]
