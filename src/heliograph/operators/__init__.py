@@ -1,1 +1,29 @@
-"""The operators room."""
+"""A learned message: what is learned, when to ask, and the just-in-time loop; an operator is given `ask`, no oracle."""
+
+from heliograph.operators.asking import AlwaysAsk
+from heliograph.operators.jit import Direction, JustInTime
+from heliograph.operators.kjit import KernelLearner, Kjit
+from heliograph.operators.protocol import Learner, Operator, Reply, Setting
+from heliograph.operators.registry import make_operator, operator_from_state, operator_names, register
+from heliograph.operators.targets import BeliefLogs, BeliefStatistics, OutgoingMessage, Target, target_named
+
+__all__ = [
+    "AlwaysAsk",
+    "BeliefLogs",
+    "BeliefStatistics",
+    "Direction",
+    "JustInTime",
+    "KernelLearner",
+    "Kjit",
+    "Learner",
+    "Operator",
+    "OutgoingMessage",
+    "Reply",
+    "Setting",
+    "Target",
+    "make_operator",
+    "operator_from_state",
+    "operator_names",
+    "register",
+    "target_named",
+]

@@ -1,0 +1,131 @@
+"""Calling an oracle: in parts that other workers may do, timed and counted, with nothing lost on the way.
+
+A plate is cut into parts of a fixed number of rows, each with its own random stream, so that the answer is the same
+bits whatever the number of workers, none included.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.oracles import Answer, ImportanceOracle, QuadratureOracle
+from heliograph.oracles.answer import gather
+
+__all__ = ["OracleCalls", "oracle_named"]
+
+_ROWS = 32  # a part: enough that a vectorised function does not feel it, few enough to share out
+
+
+def oracle_named(choice: Any) -> Any:
+    """The oracle that a word selects; None is importance sampling; an object that can `ask` comes back as it is.
+
+    >>> oracle_named("quadrature")
+    QuadratureOracle(tolerance=1e-10, max_cells=20000, max_levels=40)
+    """
+    if choice is None or choice == "importance":
+        return ImportanceOracle()
+    if isinstance(choice, str):
+        if choice == "quadrature":
+            return QuadratureOracle()
+        if choice == "abc":
+            from heliograph.oracles.abc import AbcOracle
+
+            return AbcOracle()
+        raise ModelError(f"oracle must be 'importance', 'quadrature', 'abc' or an object, not {choice!r}")
+    if not callable(getattr(choice, "ask", None)):
+        raise ModelError(f"an oracle needs a method ask(rng, sampler, incoming); {type(choice).__name__} has none")
+    return choice
+
+
+class OracleCalls:
+    """The function `ask` that an operator is given, and the account of what it cost."""
+
+    def __init__(self, factor: Any, oracle: Any, rng: np.random.Generator, executor: Any = None) -> None:
+        self.factor, self.oracle, self.rng, self.executor = factor, oracle, rng, executor
+        self.n_asked, self.n_evaluations, self.seconds = 0, 0, 0.0
+
+    def __call__(self, incoming: Mapping[str, Any], precision: float | None = None) -> Answer:
+        """The oracle's answer for all rows; `precision` is the relative standard error wished for, where it can be had.
+
+        An exception carries away what was answered before it, as its attribute ``answered``.
+        """
+        start = time.perf_counter()
+        n = len(next(iter(incoming.values())))
+        size = 1 if self.factor.sampler.expensive else _ROWS
+        parts = [np.arange(k, min(k + size, n)) for k in range(0, n, size)]
+        seeds = [int(s) for s in self.rng.integers(2**63, size=len(parts))]
+        work = [
+            (self.factor, self._oracle(precision), seed, {p: m[rows] for p, m in incoming.items()})
+            for rows, seed in zip(parts, seeds, strict=True)
+        ]
+        done: list[tuple[np.ndarray, Answer]] = []
+        try:
+            if self.executor is None or len(work) == 1:
+                for rows, item in zip(parts, work, strict=True):
+                    done.append((rows, _answer(*item)))
+            else:
+                self._share_out(parts, work, done)
+        except BaseException as error:
+            error.answered = _gathered(done)  # type: ignore[attr-defined]
+            raise
+        finally:
+            self.n_asked += sum(len(rows) for rows, _ in done)
+            self.n_evaluations += sum(a.n_evaluations for _, a in done)
+            self.seconds += time.perf_counter() - start
+        return gather(done, n)
+
+    def _oracle(self, precision: float | None) -> Any:
+        if precision is None or not dataclasses.is_dataclass(self.oracle) or not hasattr(self.oracle, "precision"):
+            return self.oracle
+        return dataclasses.replace(self.oracle, precision=precision)  # type: ignore[type-var]
+
+    def _share_out(
+        self, parts: list[np.ndarray], work: list[tuple[Any, ...]], done: list[tuple[np.ndarray, Answer]]
+    ) -> None:
+        futures = [self.executor.submit(_answer, *item) for item in work]
+        first: BaseException | None = None
+        try:
+            for rows, future in zip(parts, futures, strict=True):
+                try:
+                    done.append((rows, future.result()))
+                except Exception as error:
+                    first = first or error  # the others' answers are paid for: take them before it goes on
+        except BaseException:  # an interruption: what is finished is kept, the rest is called off
+            taken = {int(rows[0]) for rows, _ in done}
+            for rows, future in zip(parts, futures, strict=True):
+                if future.cancel() or not future.done() or int(rows[0]) in taken:
+                    continue
+                if future.exception() is None:
+                    done.append((rows, future.result()))
+            raise
+        if first is not None:
+            if isinstance(first, (pickle.PicklingError, AttributeError, TypeError)) and "pickle" in str(first).lower():
+                raise ModelError(
+                    f"factor {self.factor.name!r} cannot be sent to another process: define it at the top of a module "
+                    "that the workers can import, or use a ThreadPoolExecutor"
+                ) from first
+            raise first
+
+
+def _answer(factor: Any, oracle: Any, seed: int, incoming: Mapping[str, Any]) -> Answer:
+    return oracle.ask(np.random.default_rng(seed), factor.sampler, incoming)
+
+
+def _gathered(done: list[tuple[np.ndarray, Answer]]) -> tuple[np.ndarray, Answer] | None:
+    """What was answered, rows in order."""
+    if not done:
+        return None
+    rows = np.concatenate([r for r, _ in done])
+    place = np.argsort(np.argsort(rows, kind="stable"), kind="stable")
+    at, parts = 0, []
+    for r, answer in done:
+        parts.append((place[at : at + len(r)], answer))
+        at += len(r)
+    return np.sort(rows), gather(parts, len(rows))

@@ -1,0 +1,200 @@
+"""The paper's operator: two-stage random features of the incoming messages into Bayesian linear regression.
+
+`Kjit` is the just-in-time loop around a `KernelLearner`. Where the paper's text and its authors' program differ
+`settings` chooses a column whole, and any argument overrides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import FileFormatError, ModelError
+from heliograph.kernels import FeatureMap, feature_map_from_state, median_heuristic
+from heliograph.operators.jit import JustInTime
+from heliograph.operators.protocol import Incoming, State
+from heliograph.regression import bayesian_linear as linear
+
+__all__ = ["KernelLearner", "Kjit"]
+
+_PLATE = 64  # rows from which on float32 pays: it needs the inverse of the factor, which an update makes stale
+
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "house": {"target": "log", "embedding": "moments", "gamma_factor": 1.0, "features": "one", "improper": "engine"},
+    "text": {
+        "target": "statistics",
+        "embedding": "exact",
+        "gamma_factor": 1.0,
+        "features": "one",
+        "improper": "engine",
+    },
+    "program": {
+        "target": "log",
+        "embedding": "moments",
+        "gamma_factor": 0.5,
+        "features": "per output",
+        "improper": "program",
+    },
+}
+
+
+def Kjit(
+    D_in: int = 300,
+    D_out: int = 500,
+    *,
+    noise: float = 1e-4,
+    prior_variance: float = 1.0,
+    threshold: float | Sequence[float] = -8.5,
+    minibatch: int = 300,
+    settings: str = "house",
+    target: str | None = None,
+    embedding: str | None = None,
+    gamma_factor: float | None = None,
+    features: str | None = None,
+    improper: str | None = None,
+    axis: str = "identity",
+    precision: str = "auto",
+    block: int | None = 64,
+    share: bool = False,
+) -> JustInTime:
+    """The operator of the paper with the sizes and thresholds of its Experiment 3.
+
+    | | settings="house" | "text" | "program" |
+    |---|---|---|---|
+    | target | log | statistics | log |
+    | embedding | moments | exact | moments |
+    | gamma_factor (times the median, gamma^2) | 1 | 1 | 0.5 |
+    | features | one | one | per output |
+    | improper (what to do with an oracle's improper message) | engine | engine | program |
+
+    `axis="chart"` sees a Gamma on the log axis and a Beta on the logit axis. `precision` is "float64", "float32" or
+    "auto", float32 for plates of 64 and more.
+
+    >>> Kjit(threshold=-9.0).key
+    'kjit(threshold=-9.0)'
+    """
+    given = {k: v for k, v in locals().items() if k in _DEFAULTS and v != _DEFAULTS[k]}
+    if settings not in _COLUMNS:
+        raise ModelError(f"settings must be one of {sorted(_COLUMNS)}, not {settings!r}")
+    chosen = dict(_COLUMNS[settings])
+    told = {"target": target, "embedding": embedding, "gamma_factor": gamma_factor, "features": features}
+    told["improper"] = improper
+    chosen |= {k: v for k, v in told.items() if v is not None}
+    learner = KernelLearner(
+        D_in,
+        D_out,
+        noise,
+        prior_variance,
+        chosen["gamma_factor"],
+        chosen["embedding"],
+        axis,
+        chosen["features"],
+        precision,
+    )
+    return JustInTime(
+        learner,
+        name="kjit",
+        target=chosen["target"],
+        threshold=threshold,
+        minibatch=minibatch,
+        block=block,
+        share=share,
+        improper=chosen["improper"],
+        settings=given,
+    )
+
+
+_DEFAULTS: dict[str, Any] = dict(Kjit.__kwdefaults__ or {}, D_in=300, D_out=500)
+
+
+class KernelLearner:
+    """Bayesian linear regression on random features of the kernel on joint embeddings, eq. (7) and eq. (15).
+
+    Widths by the median heuristic on the first rows, then never again. With `features="per output"` every output has
+    a map of its own (of the same widths), so its predictive variance is its own too.
+    """
+
+    def __init__(
+        self,
+        n_inner: int = 300,
+        n_outer: int = 500,
+        noise: float = 1e-4,
+        prior_variance: float = 1.0,
+        gamma_factor: float = 1.0,
+        embedding: str = "moments",
+        axis: str = "identity",
+        features: str = "one",
+        precision: str = "auto",
+    ) -> None:
+        if features not in ("one", "per output"):
+            raise ModelError(f"features must be 'one' or 'per output', not {features!r}")
+        if precision not in ("auto", "float32", "float64"):
+            raise ModelError(f"precision must be 'auto', 'float32' or 'float64', not {precision!r}")
+        self.n_inner, self.n_outer = n_inner, n_outer
+        self.noise, self.prior_variance, self.gamma_factor = noise, prior_variance, gamma_factor
+        self.embedding, self.axis = embedding, axis
+        self.features, self.precision = features, precision
+        self.maps_: list[FeatureMap] = []
+        self.posteriors_: list[linear.Posterior] = []
+
+    def fit(self, rng: np.random.Generator, incoming: Incoming, y: np.ndarray) -> None:
+        """Choose widths, draw features, and learn the first rows."""
+        kernel = median_heuristic(incoming, self.gamma_factor, self.axis, self.embedding)
+        n_maps = 1 if self.features == "one" else y.shape[1]
+        self.maps_ = [kernel.features(rng, self.n_outer, self.n_inner) for _ in range(n_maps)]
+        width = y.shape[1] // n_maps
+        self.posteriors_ = [linear.prior(self.n_outer, width, self.prior_variance, self.noise) for _ in self.maps_]
+        self.update(incoming, y)
+
+    def update(self, incoming: Incoming, y: np.ndarray) -> None:
+        """Learn more rows, eq. (16) and eq. (17)."""
+        columns = np.split(y, len(self.maps_), axis=1)
+        pairs = zip(self.maps_, self.posteriors_, columns, strict=True)
+        self.posteriors_ = [linear.update(p, m.features(incoming), part) for m, p, part in pairs]
+
+    def predict(self, incoming: Incoming) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, q) and predictive variances (n, number of maps) with the noise, eq. (15)."""
+        n = len(next(iter(incoming.values())))
+        single = self.precision == "float32" or (self.precision == "auto" and n >= _PLATE)
+        dtype = np.float32 if single else np.float64
+        means, variances = [], []
+        for feature_map, posterior in zip(self.maps_, self.posteriors_, strict=True):
+            mean, variance = linear.predict(posterior, feature_map.chunks(incoming, dtype), dtype)
+            means.append(mean)
+            variances.append(variance + self.noise)
+        return np.concatenate(means, axis=1), np.stack(variances, axis=1)
+
+    def state(self) -> State:
+        """The maps as kernel, seed and sizes; the regressions as their triangles."""
+        arrays = {f"triangle.{k}": p.triangle for k, p in enumerate(self.posteriors_)}
+        header = {
+            "maps": [m.state() for m in self.maps_],
+            "n_rows": [p.n_rows for p in self.posteriors_],
+            "log_noises": [p.log_noises for p in self.posteriors_],
+        }
+        return arrays, header
+
+    def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
+        """The reverse of `state`."""
+        maps = [feature_map_from_state(m) for m in header["maps"]]
+        posteriors = []
+        for k, feature_map in enumerate(maps):
+            triangle = np.asfortranarray(arrays[f"triangle.{k}"], dtype=float)
+            d = feature_map.n_features
+            if triangle.ndim != 2 or triangle.shape[0] != triangle.shape[1] or triangle.shape[0] <= d:
+                raise FileFormatError(f"a regression of {d} features cannot have a triangle of shape {triangle.shape}")
+            if not np.isfinite(triangle).all():
+                raise FileFormatError("a regression's triangle holds numbers that are not finite")
+            posteriors.append(
+                linear.Posterior(
+                    triangle,
+                    d,
+                    int(header["n_rows"][k]),
+                    self.prior_variance,
+                    self.noise,
+                    float(header["log_noises"][k]),
+                )
+            )
+        self.maps_, self.posteriors_ = maps, posteriors

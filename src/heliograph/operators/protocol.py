@@ -1,0 +1,137 @@
+"""What an operator is: something that sends messages of one factor, asking when it does not know.
+
+An operator knows no oracle and no graph. It is given the messages that came in, a function `ask` that gives an
+answer for some rows of them at a price, and a `Setting` that says what else may be known. `Learner` is the
+exchangeable part of the just-in-time operator: a regression that sees tuples of messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from heliograph.families import Family
+
+__all__ = [
+    "NOTHING_MORE",
+    "AnswerLike",
+    "Ask",
+    "Incoming",
+    "Learner",
+    "Operator",
+    "Reply",
+    "Setting",
+    "State",
+    "rows_of",
+    "signature",
+]
+
+Incoming = Mapping[str, Any]  # port -> Family batch (n,), or a plain array (n, ...) at a data port
+State = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and what goes into JSON
+
+
+class Reply(NamedTuple):
+    """What came of one call for one direction of a plate of n messages."""
+
+    message: Family  # (n,) to be sent
+    failed: np.ndarray  # (n,) bool: nobody knows; the engine keeps the old message
+    asked: np.ndarray  # (n,) bool
+    log_variance: np.ndarray | None = None  # (n, q) log predictive variance, NaN before anything was learned
+    expected_kl: np.ndarray | None = None  # (n,) nats that the message may be wrong by; None where that is not known
+    n_asked: int = 0  # rows handed to the oracle
+    n_evaluations: int = 0  # of the user's function
+    seconds_oracle: float = 0.0
+    seconds_learning: float = 0.0
+    seconds_prediction: float = 0.0
+
+
+class AnswerLike(Protocol):
+    """What an operator reads of an oracle's answer."""
+
+    beliefs: dict[str, Family]  # every random port -> (n,)
+    failed: np.ndarray  # (n,) bool
+
+
+class Ask(Protocol):
+    """Ask the oracle about rows of incoming messages; rows are answered in order, all directions at once.
+
+    If it is interrupted or the factor raises, the exception that leaves carries what was already paid for as its
+    attribute ``answered``: a pair of row numbers and their answer, or None.
+    """
+
+    def __call__(self, incoming: Incoming) -> Any:
+        """An answer (see `AnswerLike`) with one row for each row of `incoming`."""
+        ...
+
+
+class Setting(NamedTuple):
+    """What an operator is told with every call besides the messages."""
+
+    tolerance: float = 0.0  # nats that one message may be wrong by
+    sampler: Any = None  # the factor's description: inputs, child, output, stochastic, expensive
+    evaluate: Callable[[np.random.Generator, Mapping[str, np.ndarray]], np.ndarray] | None = None  # the factor itself
+
+
+NOTHING_MORE = Setting()
+
+
+@runtime_checkable
+class Operator(Protocol):
+    """Sends the messages of one factor."""
+
+    name: str
+
+    def send(
+        self, rng: np.random.Generator, to: str, incoming: Incoming, ask: Ask, setting: Setting = NOTHING_MORE
+    ) -> Reply:
+        """The messages to port `to`; the factor adds `n_asked`, `seconds_oracle` and the oracle's evaluations."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A regression from tuples of messages to q numbers, for one direction; its constructor only stores settings."""
+
+    def fit(self, rng: np.random.Generator, incoming: Incoming, y: np.ndarray) -> None:
+        """Learn from the first rows, and choose whatever is chosen once."""
+        ...
+
+    def update(self, incoming: Incoming, y: np.ndarray) -> None:
+        """Learn more rows."""
+        ...
+
+    def predict(self, incoming: Incoming) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, q), and variances (n, k) on whose logarithms the decision to ask is taken; NaN: never in doubt."""
+        ...
+
+    def state(self) -> State:
+        """All that was learned, as arrays and JSON."""
+        ...
+
+    def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
+        """The reverse of `state`."""
+        ...
+
+
+def rows_of(incoming: Incoming, rows: Any) -> dict[str, Any]:
+    """Some rows of a plate of tuples."""
+    return {port: m[rows] for port, m in incoming.items()}
+
+
+def signature(incoming: Incoming) -> str:
+    """Which families, of which dimensions, came in: what was learned about one signature says nothing about another.
+
+    >>> from heliograph.families import Beta, Gaussian
+    >>> signature({"z": Gaussian(0.0, [1.0, 2.0]), "scale": np.ones((2, 3)), "out": Beta(1.0, [1.0, 2.0])})
+    'z Gaussian, scale data 3, out Beta'
+    """
+    parts = []
+    for port, m in incoming.items():
+        if isinstance(m, Family):
+            a, rank = m.naturals[0], m.ranks[0]
+            parts.append(" ".join([port, type(m).__name__, *(str(k) for k in a.shape[a.ndim - rank :] if rank)]))
+        else:
+            parts.append(" ".join([port, "data", *(str(k) for k in np.shape(m)[1:])]))
+    return ", ".join(parts)

@@ -1,0 +1,138 @@
+"""What is learned: a belief in one of two coordinate systems, or the outgoing message itself.
+
+A target turns an oracle's belief into numbers (`forward`) and predicted numbers into the message to send (`inverse`).
+Each direction says which rows are valid; an operator asks about the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.families import Family
+from heliograph.operators.coordinates import event_size, logs_of, naturals_of, statistics_of
+
+__all__ = ["BeliefLogs", "BeliefStatistics", "OutgoingMessage", "Target", "target_named"]
+
+
+class Target(Protocol):
+    """What the regression of one direction aims at."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - the word that selects it
+
+    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers (n, q) to learn, and the rows (n,) that can be learned."""
+        ...
+
+    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+        """The messages to send, and the rows (n,) where the numbers are those of a belief."""
+        ...
+
+
+class BeliefStatistics(NamedTuple):
+    """The expected sufficient statistics of the belief, as in the paper's text.
+
+    >>> from heliograph.families import Gaussian
+    >>> BeliefStatistics().forward(Gaussian([1.0], 2.0), Gaussian([0.0], 4.0))[0]
+    array([[1., 3.]])
+    """
+
+    name: str = "statistics"
+
+    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of proper beliefs that are not points."""
+        return _encoded(statistics_of(type(belief)), belief)
+
+    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+        """The projection divided by the cavity, eq. (1)."""
+        return _divided(statistics_of(type(cavity)), y, cavity)
+
+
+class BeliefLogs(NamedTuple):
+    """(mean, log variance), (log a, log b), (log shape, log rate) of the belief, as in the authors' program.
+
+    >>> from heliograph.families import Gaussian
+    >>> message, valid = BeliefLogs().inverse(np.array([[1.0, np.log(2.0)]]), Gaussian([0.0], 4.0))
+    >>> message, valid  # N(1, 2) / N(0, 4): precision 1/2 - 1/4, shift 1/2
+    (Gaussian[mean 2., variance 4.], array([ True]))
+    """
+
+    name: str = "log"
+
+    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        """Logarithms of proper beliefs that are not points."""
+        return _encoded(logs_of(type(belief)), belief)
+
+    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+        """The belief divided by the cavity, eq. (1)."""
+        return _divided(logs_of(type(cavity)), y, cavity)
+
+
+class OutgoingMessage(NamedTuple):
+    """The natural parameters of the message itself; its belief may turn out to be none.
+
+    >>> from heliograph.families import Gaussian
+    >>> OutgoingMessage().forward(Gaussian([1.0], 2.0), Gaussian([0.0], 4.0))[0]
+    array([[0.5 , 0.25]])
+    """
+
+    name: str = "message"
+
+    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        """The naturals of belief / cavity."""
+        y = naturals_of(belief) - naturals_of(cavity)
+        valid = np.asarray(belief.proper & ~belief.is_point & ~cavity.is_point & np.isfinite(y).all(axis=-1))
+        return np.where(valid[:, None], y, np.nan), valid
+
+    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+        """The message with these naturals, valid where it makes a belief with the cavity."""
+        finite = np.asarray(np.isfinite(y).all(axis=-1))
+        message = _from_rows(np.where(finite[:, None], y, 0.0), cavity)
+        return message, finite & np.asarray((message * cavity).proper)
+
+
+def target_named(name: Any) -> Target:
+    """The target that a word selects; an object that already is one comes back as it is."""
+    table: dict[str, Target] = {t.name: t for t in (BeliefStatistics(), BeliefLogs(), OutgoingMessage())}
+    if isinstance(name, str):
+        if name not in table:
+            raise ModelError(f"there is no target {name!r}; there are {sorted(table)}")
+        return table[name]
+    return name
+
+
+def _encoded(coordinates: Any, belief: Family) -> tuple[np.ndarray, np.ndarray]:
+    y = coordinates.encode(belief)
+    valid = np.asarray(belief.proper & ~belief.is_point) & np.isfinite(y).all(axis=-1)
+    return np.where(valid[:, None], y, np.nan), valid
+
+
+def _divided(coordinates: Any, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+    belief, valid = coordinates.decode(y, event_size(cavity))
+    if valid.all():
+        return belief / cavity, valid
+    # where there is no belief the message is the uniform one, which says nothing
+    quotient = belief / cavity
+    naturals = tuple(
+        np.where(valid.reshape(valid.shape + (1,) * r), a, 0.0)
+        for a, r in zip(quotient.naturals, quotient.ranks, strict=True)
+    )
+    return quotient.from_naturals(naturals, quotient.point), valid
+
+
+def _from_rows(y: np.ndarray, like: Family) -> Family:
+    naturals, at, d = [], 0, event_size(like)
+    for rank in like.ranks:
+        size = (1, d, d * (d + 1) // 2)[rank]
+        part = y[:, at : at + size]
+        at += size
+        if rank == 2:
+            square = np.empty((len(y), d, d))
+            i, j = np.triu_indices(d)
+            square[:, i, j] = square[:, j, i] = part
+            part = square
+        naturals.append(part[:, 0] if rank == 0 else part)
+    return like.from_naturals(tuple(naturals))
