@@ -6,12 +6,13 @@ natural parameters: a product of messages adds them, a quotient subtracts them, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from heliograph.errors import ContradictionError, ImproperError
+from heliograph.errors import ContradictionError, ImproperError, UnsupportedError
 
 __all__ = ["Family", "concatenate"]
 
@@ -34,22 +35,54 @@ class Family:
     chart: ClassVar[str] = "identity"  # the axis on which a kernel embeds it: identity, log, logit or simplex
     ranks: ClassVar[tuple[int, ...]] = ()  # trailing event axes of each natural parameter
     point_rank: ClassVar[int] = 0  # trailing event axes of a value of the variable
+    statistics: ClassVar[tuple[str, ...]] = ()  # what multiplies each natural parameter, in words
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
     def from_naturals(cls, naturals: tuple[np.ndarray, ...], point: np.ndarray | None = None) -> Self:
         """Wrap arrays as they are, without checks: the way the algebra makes its results."""
-        self = object.__new__(cls)
-        object.__setattr__(self, "naturals", naturals)
-        object.__setattr__(self, "point", point)
+        self = _new(cls)
+        _set_naturals(self, naturals)
+        _set_point(self, point)
         return self
 
-    def _init(self, naturals: Iterable[np.ndarray], point: np.ndarray | None = None) -> None:
-        object.__setattr__(self, "naturals", tuple(naturals))
-        object.__setattr__(self, "point", point)
+    def _init(self, naturals: tuple[np.ndarray, ...], point: np.ndarray | None = None) -> None:
+        _set_naturals(self, naturals)
+        _set_point(self, point)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")
+
+    def __reduce__(self) -> Any:
+        return type(self).from_naturals, (self.naturals, self.point)
+
+    @classmethod
+    def uniform(cls, shape: tuple[int, ...] | int = (), *event: int) -> Self:
+        """The constant 1 over a plate of this shape."""
+        raise NotImplementedError  # pragma: no cover
+
+    @classmethod
+    def point_mass(cls, value: Any) -> Self:
+        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
+        raise NotImplementedError  # pragma: no cover
+
+    @classmethod
+    def from_statistics(cls, *statistics: Any) -> Self:
+        """The EP projection: the member with these expected sufficient statistics."""
+        raise NotImplementedError  # pragma: no cover
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean and variance: a named alternative to the EP projection."""
+        raise NotImplementedError  # pragma: no cover
+
+    @classmethod
+    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
+        """The member with this mean and variance on the chart."""
+        raise NotImplementedError  # pragma: no cover
 
     def as_uniform(self) -> Self:
         """The uniform message of the same shape."""
@@ -70,7 +103,7 @@ class Family:
     @property
     def size(self) -> int:
         """The number of distributions in the plate."""
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -79,11 +112,10 @@ class Family:
 
     def __getitem__(self, index: Any) -> Self:
         """Entries of the plate, as NumPy indexes an array of that shape."""
-        index = index if isinstance(index, tuple) else (index,)
-        if Ellipsis in [i for i in index if i is Ellipsis] and any(r for r in (*self.ranks, self.point_rank)):
-            raise IndexError("an Ellipsis could reach into the event axes; index the plate axes by name")
+        if self.ranks[0]:
+            index = _within(index, self.ndim)
         point = None if self.point is None else self.point[index]
-        return self.from_naturals(tuple(np.asarray(a[index]) for a in self.naturals), _settle(point))
+        return self.from_naturals(tuple([a[index] for a in self.naturals]), _settle(point))
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Self:
         """The same distributions in a plate of another shape."""
@@ -102,7 +134,7 @@ class Family:
     def __mul__(self, other: Self) -> Self:
         if type(self) is not type(other):
             return NotImplemented
-        naturals = tuple(a + b for a, b in zip(self.naturals, other.naturals, strict=True))
+        naturals = tuple([a + b for a, b in zip(self.naturals, other.naturals)])  # noqa: B905 (one family)
         if self.point is None and other.point is None:
             return self.from_naturals(naturals)
         return self._with_points(naturals, _multiply_points(self, other))
@@ -110,16 +142,19 @@ class Family:
     def __truediv__(self, other: Self) -> Self:
         if type(self) is not type(other):
             return NotImplemented
-        naturals = tuple(a - b for a, b in zip(self.naturals, other.naturals, strict=True))
+        naturals = tuple([a - b for a, b in zip(self.naturals, other.naturals)])  # noqa: B905 (one family)
         if self.point is None and other.point is None:
             return self.from_naturals(naturals)
         return self._with_points(naturals, _divide_points(self, other))
 
     def __pow__(self, exponent: float | np.ndarray) -> Self:
         e = np.asarray(exponent, dtype=float)
-        naturals = tuple(
-            a * e.reshape(e.shape + (1,) * r) for a, r in zip(self.naturals, self.ranks, strict=True)
-        )
+        if e.ndim:
+            naturals = tuple(
+                [a * e.reshape(e.shape + (1,) * r) for a, r in zip(self.naturals, self.ranks, strict=True)]
+            )
+        else:
+            naturals = tuple([a * e for a in self.naturals])
         if self.point is None:
             return self.from_naturals(naturals)
         if np.any(self.is_point & (e < 0)):
@@ -171,8 +206,53 @@ class Family:
         raise NotImplementedError  # pragma: no cover
 
     def log_normaliser(self) -> np.ndarray:
-        """``log`` of the integral of ``exp(naturals . statistics)``; 0 where that is uniform, improper or a point."""
+        """``log`` of the integral (or sum) of ``exp(naturals . statistics)``.
+
+        0 where there is none: at an improper entry, at a uniform one that is not proper (Gaussian, Gamma), at a point
+        mass. A uniform entry that is proper has the size of its space: Bernoulli log 2, Categorical log K, Beta 0.
+        """
         raise NotImplementedError  # pragma: no cover
+
+    def expected_statistics(self) -> tuple[np.ndarray, ...]:
+        """The expectations of the sufficient statistics, which `from_statistics` takes back."""
+        raise NotImplementedError  # pragma: no cover
+
+    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance on the chart."""
+        raise NotImplementedError  # pragma: no cover
+
+    @classmethod
+    def in_support(cls, x: Any) -> np.ndarray:
+        """Where a value is one that the variable can take."""
+        raise NotImplementedError  # pragma: no cover
+
+    def log_density(self, x: Any) -> np.ndarray:
+        """``log`` of the density (or probability) at x; where there is none, ``naturals . statistics`` of x."""
+        raise NotImplementedError  # pragma: no cover
+
+    def entropy(self) -> np.ndarray:
+        """The (differential) entropy in nats."""
+        raise NotImplementedError  # pragma: no cover
+
+    def kl(self, other: Self) -> np.ndarray:
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        raise NotImplementedError  # pragma: no cover
+
+    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
+        """Draws of shape ``(*n, *shape, *event)``."""
+        raise NotImplementedError  # pragma: no cover
+
+    def _kl_at_limits(self, other: Self) -> np.ndarray:
+        """The KL where one of the two is no density: 0 between equal values, else infinite."""
+        same = np.ones(np.broadcast_shapes(self.shape, other.shape), dtype=bool)
+        for a, b, rank in zip(self.naturals, other.naturals, self.ranks, strict=True):
+            equal = a == b
+            same &= equal.all(axis=tuple(range(-rank, 0))) if rank else equal
+        if self.point is not None or other.point is not None:
+            x, y = np.broadcast_arrays(_points_of(self), _points_of(other))
+            equal = (x == y) | (np.isnan(x) & np.isnan(y))
+            same &= equal.all(axis=-1) if self.point_rank else equal
+        return np.where(same, 0.0, np.inf)
 
     def __repr__(self) -> str:
         name = type(self).__name__
@@ -198,11 +278,17 @@ class Family:
         raise NotImplementedError  # pragma: no cover
 
 
+_new = object.__new__
+_set_naturals = Family.naturals.__set__  # type: ignore[attr-defined]  # the slots' own setters: past __setattr__
+_set_point = Family.point.__set__  # type: ignore[union-attr]
+
+
 def concatenate(messages: Sequence[Family]) -> Family:
     """Join plates of one family along their first axis."""
     kinds = {type(m) for m in messages}
     if len(kinds) != 1:
-        raise TypeError(f"cannot concatenate messages of different families: {sorted(k.__name__ for k in kinds)}")
+        names = ", ".join(sorted(k.__name__ for k in kinds)) or "none at all"
+        raise UnsupportedError(f"concatenate joins messages of one family, and was given {names}")
     kind = kinds.pop()
     naturals = tuple(np.concatenate([m.naturals[k] for m in messages]) for k in range(len(kind.ranks)))
     if all(m.point is None for m in messages):
@@ -213,6 +299,19 @@ def concatenate(messages: Sequence[Family]) -> Family:
 
 def _short(value: Any) -> str:
     return np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ")
+
+
+def _within(index: Any, ndim: int) -> tuple[Any, ...]:
+    """An index that stays on the plate axes: event axes follow them, and are not to be reached."""
+    index = index if isinstance(index, tuple) else (index,)
+    used = 0
+    for i in index:
+        mask = isinstance(i, (np.ndarray, list)) and np.asarray(i).dtype == bool
+        used += np.ndim(i) if mask else 0 if i is None or i is Ellipsis else 1
+    if used > ndim:
+        raise IndexError(f"{used} indices for a plate of {ndim} axes; use .marginal or .mean for parts of one entry")
+    at = next((k for k, i in enumerate(index) if i is Ellipsis), None)
+    return index if at is None else (*index[:at], *(slice(None),) * (ndim - used), *index[at + 1 :])
 
 
 def _settle(point: np.ndarray | None) -> np.ndarray | None:

@@ -9,8 +9,8 @@ from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.base import Family, _short
-from heliograph.families.inversions import inverse_beta_chart, inverse_dirichlet
-from heliograph.families.stirling import binet, excess, stirling_divergence, trigamma
+from heliograph.families.inversions import dirichlet_centre, inverse_beta_chart, inverse_dirichlet, stored
+from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
 
 __all__ = ["Beta"]
 
@@ -41,7 +41,7 @@ class Beta(Family):
                 f"a Beta needs finite positive a and b, not a {_short(a)} and b {_short(b)}; "
                 "for an improper message use Beta.from_naturals((a - 1, b - 1))"
             )
-        self._init((a - 1.0, b - 1.0))
+        self._init((stored(a), stored(b)))
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
@@ -76,8 +76,8 @@ class Beta(Family):
     def from_mean_logit_and_gap(cls, mean_logit: Any, gap: Any) -> Self:
         """The EP projection from ``E logit p`` and ``gap = -log(exp(E log p) + exp(E log(1 - p))) >= 0``.
 
-        A quadrature over ``z = logit p`` finds the gap without cancellation: with ``q = sigmoid(E z)`` and ``d = z - E z``
-        it is the mean of ``log(1 + q (exp(d) - 1)) - q d``, nowhere negative. A gap of 0 is a point mass.
+        A quadrature over ``z = logit p`` finds the gap without cancellation: with ``q = sigmoid(E z)`` and
+        ``d = z - E z`` it is the mean of ``log(1 + q (exp(d) - 1)) - q d``, nowhere negative. A gap of 0 is a point mass.
         """
         z, gap = np.broadcast_arrays(np.asarray(mean_logit, dtype=float), np.asarray(gap, dtype=float))
         if not ((gap >= 0) & np.isfinite(z)).all():
@@ -113,8 +113,8 @@ class Beta(Family):
     @classmethod
     def _settled(cls, a: np.ndarray, b: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
         if not is_point.any():
-            return cls.from_naturals((a - 1.0, b - 1.0))
-        naturals = np.where(is_point, 0.0, a - 1.0), np.where(is_point, 0.0, b - 1.0)
+            return cls.from_naturals((stored(a), stored(b)))
+        naturals = np.where(is_point, 0.0, stored(a)), np.where(is_point, 0.0, stored(b))
         return cls.from_naturals(naturals, np.where(is_point, value, np.nan))
 
     # ---- reading ------------------------------------------------------------------------------------------------
@@ -142,11 +142,16 @@ class Beta(Family):
 
     def _safe(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         soft = self._soft
+        if soft.all():
+            return soft, self.naturals[0] + 1.0, self.naturals[1] + 1.0
         return soft, np.where(soft, self.naturals[0] + 1.0, 1.0), np.where(soft, self.naturals[1] + 1.0, 1.0)
 
     @property
     def mean(self) -> np.ndarray:
         """``a / (a + b)``; NaN where the message is improper."""
+        if self.point is None and np.minimum(*self.naturals).min(initial=0.0) > -1.0:
+            a = self.naturals[0] + 1.0
+            return a / (a + (self.naturals[1] + 1.0))
         soft, a, b = self._safe()
         mean = np.where(soft, a / (a + b), np.nan)
         return mean if self.point is None else np.where(self.is_point, self.point, mean)
@@ -156,7 +161,9 @@ class Beta(Family):
         """``a b / ((a + b)^2 (a + b + 1))``; infinite where the message is improper."""
         soft, a, b = self._safe()
         s = a + b
-        variance = np.where(soft, (a / s) * (b / s) / (s + 1.0), np.inf)
+        variance = (a / s) * (b / s) / (s + 1.0)
+        if not soft.all():
+            variance = np.where(soft, variance, np.inf)
         return variance if self.point is None else np.where(self.is_point, 0.0, variance)
 
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
@@ -170,6 +177,12 @@ class Beta(Family):
             first = np.where(is_point, _log(x), first)
             second = np.where(is_point, _log(1.0 - x), second)
         return first, second
+
+    def mean_logit_and_gap(self) -> tuple[np.ndarray, np.ndarray]:
+        """``E logit p`` and the gap that `from_mean_logit_and_gap` takes, to full relative precision."""
+        soft, a, b = self._safe()
+        gap = np.where(soft, dirichlet_centre(np.stack([a, b], axis=-1))[1], np.nan)
+        return self.chart_moments()[0], gap if self.point is None else np.where(self.is_point, 0.0, gap)
 
     def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of ``logit p``; NaN and infinite where the message is improper."""
@@ -224,22 +237,24 @@ class Beta(Family):
         """``-E log Beta(p)`` in nats; -inf at a point mass, NaN where there is no distribution."""
         soft, a, b = self._safe()
         s = a + b
-        h = betaln(a, b) - (a - 1.0) * psi(a) - (b - 1.0) * psi(b) + (s - 2.0) * psi(s)
-        h = np.where(soft, h, np.nan)
+        # as in `log_density`; with E log p = log(a / s) - gap(a) + gap(s) no term grows with s
+        gap_a, gap_b, gap_s = digamma_gap(a), digamma_gap(b), digamma_gap(s)
+        h = (a - 1.0) * gap_a + (b - 1.0) * gap_b - (s - 2.0) * gap_s + binet(a) + binet(b) - binet(s)
+        h = np.where(soft, h + 0.5 * (np.log(a) + np.log(b) - 3.0 * np.log(s) + _LOG_2PI), np.nan)
         return h if self.point is None else np.where(self.is_point, -np.inf, h)
 
     def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
         soft1, a1, b1 = self._safe()
         soft2, a2, b2 = other._safe()
         s1, s2 = a1 + b1, a2 + b2
         cross = (a1 * b2 - a2 * b1) / s1  # m1 / m2 - 1 = cross / a2, and for 1 - m it is -cross / b2
         kl = a2 * excess(cross / a2) + b2 * excess(-cross / b2)
-        kl = kl + stirling_divergence(a1, a2) + stirling_divergence(b1, b2) - stirling_divergence(s1, s2)
-        kl = np.where(soft1 & soft2, np.maximum(kl, 0.0), np.inf)
-        if self.point is None or other.point is None:
-            return kl
-        return np.where(self.is_point & other.is_point & (self.point == other.point), 0.0, kl)
+        shape = np.broadcast_shapes(self.shape, other.shape)
+        first, second = (np.stack([np.broadcast_to(x, shape) for x in xs]) for xs in ((a1, b1, s1), (a2, b2, s2)))
+        part_a, part_b, part_s = stirling_divergence(first, second)
+        kl, both = np.maximum(kl + part_a + part_b - part_s, 0.0), soft1 & soft2  # rounding may take it below 0
+        return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import entr, log_softmax, logsumexp, softmax
+from scipy.special import entr
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
 from heliograph.families.base import Family, _short
@@ -84,7 +84,9 @@ class Categorical(Family):
         """Certainty of category `value`, an index below `n_categories`; NaN entries become uniform."""
         value = np.array(value, dtype=float)
         if not (cls.in_support(value, n_categories) | np.isnan(value)).all():
-            raise ModelError(f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {_short(value)}")
+            raise ModelError(
+                f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {_short(value)}"
+            )
         return cls.from_naturals((np.zeros((*value.shape, n_categories)),), None if np.isnan(value).all() else value)
 
     @classmethod
@@ -148,7 +150,7 @@ class Categorical(Family):
     @property
     def log_p(self) -> np.ndarray:
         """The logarithm of `p`, normalised; -inf where impossible."""
-        log_p = log_softmax(self.naturals[0], axis=-1)
+        log_p = self.naturals[0] - _log_sum(self.naturals[0])[..., None]
         if self.point is None:
             return log_p
         return np.where(self.is_point[..., None], np.where(self._one_hot(), 0.0, -np.inf), log_p)
@@ -156,7 +158,9 @@ class Categorical(Family):
     @property
     def p(self) -> np.ndarray:
         """The probabilities, along the last axis."""
-        p = softmax(self.naturals[0], axis=-1)
+        log_p = self.naturals[0]
+        p = np.exp(log_p - log_p.max(axis=-1, keepdims=True))
+        p /= p.sum(axis=-1, keepdims=True)
         return p if self.point is None else np.where(self.is_point[..., None], self._one_hot(), p)
 
     def _one_hot(self) -> np.ndarray:
@@ -202,15 +206,14 @@ class Categorical(Family):
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:
         """``log sum_k exp(log_p[k])`` of the parameters as stored, so log K where uniform; 0 at a point mass."""
-        n = logsumexp(self.naturals[0], axis=-1)
+        n = _log_sum(self.naturals[0])
         return n if self.point is None else np.where(self.is_point, 0.0, n)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log p[x]`` for category indices x; -inf elsewhere."""
         x = np.asarray(x, dtype=float)
         ok = self.in_support(x, self.n_categories)
-        log_p = np.where(ok, _log_p_at(self.log_p, np.where(ok, x, 0.0)), -np.inf)
-        return log_p
+        return np.where(ok, _log_p_at(self.log_p, np.where(ok, x, 0.0)), -np.inf)
 
     def entropy(self) -> np.ndarray:
         """``-sum p log p`` in nats; 0 at a point mass."""
@@ -232,6 +235,11 @@ class Categorical(Family):
 
     def _parameters_text(self) -> str:
         return f"p {_short(self.p)}"
+
+
+def _log_sum(log_p: np.ndarray) -> np.ndarray:
+    top = log_p.max(axis=-1, keepdims=True)
+    return top[..., 0] + np.log(np.exp(log_p - top).sum(axis=-1))
 
 
 def _log_p_at(log_p: np.ndarray, index: np.ndarray) -> np.ndarray:

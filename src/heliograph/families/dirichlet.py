@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import gammaln, logsumexp, psi, xlogy
+from scipy.special import logsumexp, psi, xlogy
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.base import Family, _short
-from heliograph.families.inversions import inverse_dirichlet
-from heliograph.families.stirling import binet, excess, stirling_divergence
+from heliograph.families.inversions import dirichlet_centre, inverse_dirichlet, stored
+from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence
 
 __all__ = ["Dirichlet"]
 
@@ -41,7 +41,7 @@ class Dirichlet(Family):
                 f"a Dirichlet needs a vector of two or more finite positive concentrations, not {_short(a)}; for an "
                 "improper message use Dirichlet.from_naturals((concentration - 1,))"
             )
-        self._init((a - 1.0,))
+        self._init((stored(a),))
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
@@ -116,9 +116,9 @@ class Dirichlet(Family):
     @classmethod
     def _settled(cls, a: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
         if not is_point.any():
-            return cls.from_naturals((a - 1.0,))
+            return cls.from_naturals((stored(a),))
         mask = is_point[..., None]
-        return cls.from_naturals((np.where(mask, 0.0, a - 1.0),), np.where(mask, value, np.nan))
+        return cls.from_naturals((np.where(mask, 0.0, stored(a)),), np.where(mask, value, np.nan))
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property
@@ -135,7 +135,7 @@ class Dirichlet(Family):
     @property
     def proper(self) -> np.ndarray:
         """Where all concentrations are positive, or the entry is a point mass."""
-        return (self.naturals[0] > -1.0).all(axis=-1)
+        return np.all(self.naturals[0] > -1.0, axis=-1)
 
     def _safe(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         soft = self.proper if self.point is None else self.proper & ~self.is_point
@@ -168,6 +168,16 @@ class Dirichlet(Family):
             mean_log = np.where(is_point, log_x, mean_log)
         return (mean_log,)
 
+    def log_centre_and_gap(self) -> tuple[np.ndarray, np.ndarray]:
+        """What `from_log_centre_and_gap` takes, the gap to full relative precision."""
+        soft, a, _ = self._safe()
+        log_centre, gap = dirichlet_centre(a)
+        log_centre, gap = np.where(soft[..., None], log_centre, np.nan), np.where(soft, gap, np.nan)
+        if self.point is None:
+            return log_centre, gap
+        is_point = self.is_point
+        return np.where(is_point[..., None], self.expected_statistics()[0], log_centre), np.where(is_point, 0.0, gap)
+
     def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and componentwise variance on the simplex."""
         return self.mean, self.variance
@@ -182,7 +192,9 @@ class Dirichlet(Family):
     def log_normaliser(self) -> np.ndarray:
         """``sum_k log Gamma(a_k) - log Gamma(sum a)``; 0 where improper or a point."""
         soft, a, s = self._safe()
-        return np.where(soft, gammaln(a).sum(axis=-1) - gammaln(s), 0.0)
+        # Stirling's large terms taken together; for large concentrations only -s times an entropy is left of them
+        terms = a * np.log(a / s[..., None]) + 0.5 * (_LOG_2PI - np.log(a)) + binet(a)
+        return np.where(soft, terms.sum(axis=-1) - 0.5 * (_LOG_2PI - np.log(s)) - binet(s), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log Dirichlet(x)`` in the first K - 1 coordinates; an improper entry is read as its exponential."""
@@ -207,21 +219,21 @@ class Dirichlet(Family):
     def entropy(self) -> np.ndarray:
         """``-E log Dirichlet(p)`` in nats; -inf at a point mass, NaN where there is no distribution."""
         soft, a, s = self._safe()
-        terms = gammaln(a) - (a - 1.0) * psi(a)
-        h = terms.sum(axis=-1) - gammaln(s) + (s - self.n_categories) * psi(s)
+        # as in `log_density`; with E log p = log(a / s) - gap(a) + gap(s) no term grows with s
+        k = self.n_categories
+        terms = (a - 1.0) * digamma_gap(a) + 0.5 * (np.log(a) + _LOG_2PI) + binet(a)
+        h = terms.sum(axis=-1) - (s - k) * digamma_gap(s) - binet(s) - (k - 0.5) * np.log(s) - 0.5 * _LOG_2PI
         h = np.where(soft, h, np.nan)
         return h if self.point is None else np.where(self.is_point, -np.inf, h)
 
     def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
         soft1, a1, s1 = self._safe()
         soft2, a2, s2 = other._safe()
         ratio = (a1 * s2[..., None] - a2 * s1[..., None]) / (a2 * s1[..., None])  # mean over mean, less 1
         kl = (a2 * excess(ratio) + stirling_divergence(a1, a2)).sum(axis=-1) - stirling_divergence(s1, s2)
-        kl = np.where(soft1 & soft2, np.maximum(kl, 0.0), np.inf)
-        if self.point is None or other.point is None:
-            return kl
-        return np.where(self.is_point & other.is_point & (self.point == other.point).all(axis=-1), 0.0, kl)
+        kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
+        return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape, K)``."""

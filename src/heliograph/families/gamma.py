@@ -9,7 +9,7 @@ from scipy.special import gammaln, psi
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.base import Family, _short
-from heliograph.families.inversions import inverse_digamma_gap, inverse_trigamma
+from heliograph.families.inversions import inverse_digamma_gap, inverse_trigamma, stored
 from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
 
 __all__ = ["Gamma"]
@@ -43,7 +43,7 @@ class Gamma(Family):
                 f"a Gamma needs a finite positive shape and rate, not shape {_short(shape)} and rate {_short(rate)}; "
                 "for an improper message use Gamma.from_naturals((shape - 1, rate)), for no information Gamma.uniform()"
             )
-        self._init((shape - 1.0, np.array(rate)))
+        self._init((stored(shape), np.array(rate)))
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
@@ -70,21 +70,26 @@ class Gamma(Family):
         mean = np.asarray(mean, dtype=float)
         if not (mean > 0).all():
             raise ModelError(f"a Gamma needs a positive mean, not {_short(mean)}")
-        return cls.from_mean_and_log_gap(mean, np.log(mean) - np.asarray(mean_log, dtype=float))
+        log_mean = np.log(mean)
+        gap = log_mean - np.asarray(mean_log, dtype=float)
+        # a difference of two roundings is a point mass and not an error
+        noise = 4e-16 * np.maximum(1.0, np.abs(log_mean))
+        return cls.from_mean_and_log_gap(mean, np.where(np.abs(gap) <= noise, 0.0, gap))
 
     @classmethod
     def from_mean_and_log_gap(cls, mean: Any, gap: Any) -> Self:
         """The EP projection from ``E x`` and ``gap = log E x - E log x >= 0``, both to full relative precision.
 
-        A quadrature finds the gap without cancellation, as the mean of ``d - log(1 + d)`` for ``d = x / E x - 1``. A gap
-        of 0 is a point mass.
+        A quadrature finds the gap without cancellation, as the mean of ``d - log(1 + d)`` for ``d = x / E x - 1``
+        (`stirling.excess`). A gap of 0 is a point mass.
         """
         mean, gap = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(gap, dtype=float))
-        # log E x and E log x agree to their own rounding: that is a point mass and not an error
-        is_point = np.abs(gap) <= 4e-16 * np.maximum(1.0, np.abs(np.log(mean)))
-        is_point &= gap <= 1e-30
-        if not ((gap > 0) | is_point).all():
-            raise ModelError(f"no Gamma has log E x - E log x = {_short(gap)}; that gap is never negative")
+        if not ((gap >= 0) & (mean > 0)).all():
+            raise ModelError(
+                f"no Gamma has E x = {_short(mean)} and log E x - E log x = {_short(gap)}; the first is positive and "
+                "the second never negative"
+            )
+        is_point = gap == 0
         s = inverse_digamma_gap(np.where(is_point, 1.0, gap))
         return cls._settled(s, s / mean, is_point, mean)
 
@@ -113,8 +118,8 @@ class Gamma(Family):
     @classmethod
     def _settled(cls, s: np.ndarray, rate: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
         if not is_point.any():
-            return cls.from_naturals((s - 1.0, rate))
-        naturals = np.where(is_point, 0.0, s - 1.0), np.where(is_point, 0.0, rate)
+            return cls.from_naturals((stored(s), rate))
+        naturals = np.where(is_point, 0.0, stored(s)), np.where(is_point, 0.0, rate)
         return cls.from_naturals(naturals, np.where(is_point, value, np.nan))
 
     # ---- reading ------------------------------------------------------------------------------------------------
@@ -142,6 +147,8 @@ class Gamma(Family):
     def mean(self) -> np.ndarray:
         """``shape / rate``; NaN where the message is uniform or improper."""
         s, rate = self.naturals[0] + 1.0, self.naturals[1]
+        if self.point is None and np.minimum(s, rate).min(initial=1.0) > 0:
+            return s / rate
         mean = np.divide(s, rate, out=np.full(np.shape(s), np.nan), where=self._soft)
         return mean if self.point is None else np.where(self.is_point, self.point, mean)
 
@@ -149,6 +156,8 @@ class Gamma(Family):
     def variance(self) -> np.ndarray:
         """``shape / rate^2``; infinite where the message is uniform or improper."""
         s, rate = self.naturals[0] + 1.0, self.naturals[1]
+        if self.point is None and np.minimum(s, rate).min(initial=1.0) > 0:
+            return s / rate / rate
         soft = self._soft
         variance = np.divide(s, rate, out=np.full(np.shape(s), np.inf), where=soft)
         variance = np.divide(variance, rate, out=variance, where=soft)
@@ -156,6 +165,8 @@ class Gamma(Family):
 
     def _safe(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         soft = self._soft
+        if soft.all():
+            return soft, self.naturals[0] + 1.0, self.naturals[1]
         return soft, np.where(soft, self.naturals[0] + 1.0, 1.0), np.where(soft, self.naturals[1], 1.0)
 
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
@@ -221,16 +232,13 @@ class Gamma(Family):
         return h if self.point is None else np.where(self.is_point, -np.inf, h)
 
     def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
         soft1, s1, r1 = self._safe()
         soft2, s2, r2 = other._safe()
         ratio = (s1 * r2 - s2 * r1) / (s2 * r1)  # mean over mean, less 1
         kl = s2 * excess(ratio) + stirling_divergence(s1, s2)
-        both = soft1 & soft2
-        kl = np.where(both, np.maximum(kl, 0.0), np.inf)
-        if self.point is None or other.point is None:
-            return kl
-        return np.where(self.is_point & other.is_point & (self.point == other.point), 0.0, kl)
+        kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
+        return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""

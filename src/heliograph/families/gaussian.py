@@ -36,21 +36,27 @@ class Gaussian(Family):
         mean = np.asarray(mean, dtype=float)
         if precision is None:
             variance = np.asarray(variance, dtype=float)
-            if not (variance >= 0).all():
+            least = variance.min(initial=np.inf)
+            if not least >= 0:
                 raise ModelError(f"a Gaussian needs a variance of 0 (a point mass) or more, not {_short(variance)}")
-            mean, variance = np.broadcast_arrays(mean, variance)
-            is_point = variance == 0
-            tau = 1.0 / np.where(is_point, 1.0, variance)
+            is_point = None if least > 0 else variance == 0
+            # 1e-308: the precision of the smallest variance there is still has to be a number
+            tau = 1.0 / np.maximum(variance if is_point is None else np.where(is_point, 1.0, variance), 1e-308)
         else:
-            mean, tau = np.broadcast_arrays(mean, np.asarray(precision, dtype=float))
-            is_point = np.isposinf(tau)
-        shift = tau * mean
-        if is_point.any():
+            tau = np.array(precision, dtype=float)
+            if not tau.min(initial=np.inf) > -np.inf:
+                raise ModelError(f"a Gaussian needs a precision that is a number, not {_short(tau)}")
+            is_point = None if tau.max(initial=-np.inf) < np.inf else np.isposinf(tau)
+            tau = tau if is_point is None else np.where(is_point, 0.0, tau)
+        if mean.shape != tau.shape:
+            mean, tau = (np.array(a) for a in np.broadcast_arrays(mean, tau))
+        if is_point is None:
+            self._init((tau * mean, tau))
+        else:
+            is_point = np.broadcast_to(is_point, mean.shape)
             self._init(
-                (np.where(is_point, 0.0, shift), np.where(is_point, 0.0, tau)), np.where(is_point, mean, np.nan)
+                (np.where(is_point, 0.0, tau * mean), np.where(is_point, 0.0, tau)), np.where(is_point, mean, np.nan)
             )
-        else:
-            self._init((shift, np.array(tau)))
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
@@ -74,8 +80,10 @@ class Gaussian(Family):
     @classmethod
     def from_statistics(cls, first: Any, second: Any) -> Self:
         """The EP projection: the member with ``E x = first`` and ``E x^2 = second``."""
-        first = np.asarray(first, dtype=float)
-        return cls(first, np.asarray(second, dtype=float) - first**2)
+        first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+        variance = second - first**2
+        # a difference of two roundings is a point mass and not an error
+        return cls(first, np.where(np.abs(variance) <= 4e-16 * second, 0.0, variance))
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property
@@ -99,8 +107,7 @@ class Gaussian(Family):
     def mean(self) -> np.ndarray:
         """The mean; NaN where the message is uniform."""
         shift, tau = self.naturals
-        known = tau != 0
-        mean = np.divide(shift, tau, out=np.full(np.shape(tau), np.nan), where=known)
+        mean = np.divide(shift, tau, out=np.full(np.shape(tau), np.nan), where=tau != 0)
         return mean if self.point is None else np.where(self.is_point, self.point, mean)
 
     @property
@@ -135,7 +142,7 @@ class Gaussian(Family):
         shift, tau = self.naturals
         proper = tau > 0
         tau = np.where(proper, tau, 1.0)
-        return np.where(proper, 0.5 * (shift**2 / tau + _LOG_2PI - np.log(tau)), 0.0)
+        return np.where(proper, 0.5 * (shift * (shift / tau) + _LOG_2PI - np.log(tau)), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift x - precision x^2 / 2)``."""
@@ -157,15 +164,16 @@ class Gaussian(Family):
         return 0.5 * (_LOG_2PI + 1 + np.log(v, out=np.full(v.shape, -np.inf), where=~(v == 0)))
 
     def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
-        v, w = self.variance, other.variance
-        both = self.proper & other.proper & (v > 0) & (w > 0)
-        v, w = np.where(both, v, 1.0), np.where(both, w, 1.0)
-        gap = np.where(both, self.mean - other.mean, 0.0)
-        r = v / w
-        kl = 0.5 * (r - 1 - np.log(r) + gap**2 / w)
-        same = self.is_point & other.is_point & (self.mean == other.mean)
-        return np.where(both, np.maximum(kl, 0.0), np.where(same, 0.0, np.inf))
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        (h1, t1), (h2, t2) = self.naturals, other.naturals
+        both = (t1 > 0) & (t2 > 0)
+        limits = not both.all()
+        if limits:
+            t1, t2 = np.where(both, t1, 1.0), np.where(both, t2, 1.0)
+        r = t2 / t1
+        kl = 0.5 * (r - 1.0 - np.log(r) + t2 * (h1 / t1 - h2 / t2) ** 2)
+        kl = np.maximum(kl, 0.0)  # rounding may take it below
+        return np.where(both, kl, self._kl_at_limits(other)) if limits else kl
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""

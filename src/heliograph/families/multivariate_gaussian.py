@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.base import Family, _short
@@ -26,13 +26,15 @@ class MultivariateGaussian(Family):
     MultivariateGaussian(mean [2., 2.], variance [0.5, 0.5])
     """
 
-    __slots__ = ("_factor", "_moments")
+    __slots__ = ("_covariance", "_factor", "_half", "_mean")  # each kept once computed: a value does not change
     ranks = (1, 2)
     point_rank = 1
     statistics = ("x", "x x'")
 
-    _factor: tuple[np.ndarray, np.ndarray]  # kept once computed: where positive definite, and the Cholesky factor
-    _moments: tuple[np.ndarray, np.ndarray]  # kept once computed: mean and covariance
+    _factor: tuple[np.ndarray, np.ndarray]  # where the precision is positive definite, and its Cholesky factor
+    _half: np.ndarray  # the inverse of the Cholesky factor, so covariance = half' half
+    _mean: np.ndarray
+    _covariance: np.ndarray
 
     def __init__(self, mean: Any, covariance: Any = None, *, precision: Any = None) -> None:
         if (covariance is None) == (precision is None):
@@ -45,16 +47,16 @@ class MultivariateGaussian(Family):
                 f"a MultivariateGaussian with a mean of shape {mean.shape} needs a {name} that ends in two axes of the "
                 f"mean's length, not one of shape {matrix.shape}"
             )
-        lower = _checked_cholesky(matrix, name)
-        shape = np.broadcast_shapes(mean.shape[:-1], matrix.shape[:-2])
-        d = mean.shape[-1]
+        matrix, lower = _checked(matrix, name)
         if precision is None:
             half = _inverse_of_lower(lower)
-            matrix = np.swapaxes(half, -1, -2) @ half
+            matrix, shift = _gram(half), _transposed_times(half, _times(half, mean))
         else:
-            matrix = 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
-        shift = np.einsum("...ij,...j->...i", matrix, mean)
-        self._init((np.broadcast_to(shift, (*shape, d)).copy(), np.broadcast_to(matrix, (*shape, d, d)).copy()))
+            shift = _times(matrix, mean)
+        shape, d = shift.shape[:-1], shift.shape[-1]
+        if matrix.shape[:-2] != shape:
+            matrix = np.array(np.broadcast_to(matrix, (*shape, d, d)))
+        self._init((shift, matrix))
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
@@ -85,6 +87,8 @@ class MultivariateGaussian(Family):
     def from_statistics(cls, first: Any, second: Any) -> Self:
         """The EP projection: the member with ``E x = first`` and ``E x x' = second``."""
         first = np.asarray(first, dtype=float)
+        if first.ndim < 1:
+            raise ModelError("a MultivariateGaussian's mean is a vector, not a number")
         return cls(first, np.asarray(second, dtype=float) - first[..., :, None] * first[..., None, :])
 
     @classmethod
@@ -120,25 +124,13 @@ class MultivariateGaussian(Family):
             object.__setattr__(self, "_factor", _cholesky(self.naturals[1]))
             return self._factor
 
-    def _mean_and_covariance(self) -> tuple[np.ndarray, np.ndarray]:
+    def whitener(self) -> np.ndarray:
+        """The matrix ``half`` with ``covariance = half' half`` (the identity where there is no covariance)."""
         try:
-            return self._moments
+            return self._half
         except AttributeError:
-            pass
-        soft, lower = self._cholesky()
-        half = _inverse_of_lower(lower)
-        covariance = np.swapaxes(half, -1, -2) @ half
-        mean = np.einsum("...ji,...j->...i", half, np.einsum("...ij,...j->...i", half, self.naturals[0]))
-        if not np.all(soft):
-            mean = np.where(soft[..., None], mean, np.nan)
-            nothing = np.where(np.eye(self.dimension, dtype=bool), np.inf, np.nan)
-            covariance = np.where(soft[..., None, None], covariance, nothing)
-        if self.point is not None:
-            is_point = self.is_point
-            mean = np.where(is_point[..., None], self.point, mean)
-            covariance = np.where(is_point[..., None, None], 0.0, covariance)
-        object.__setattr__(self, "_moments", (mean, covariance))
-        return mean, covariance
+            object.__setattr__(self, "_half", _inverse_of_lower(self._cholesky()[1]))
+            return self._half
 
     @property
     def proper(self) -> np.ndarray:
@@ -149,17 +141,39 @@ class MultivariateGaussian(Family):
     @property
     def mean(self) -> np.ndarray:
         """The mean vector; NaN where the message is uniform or improper."""
-        return self._mean_and_covariance()[0]
+        try:
+            return self._mean
+        except AttributeError:
+            pass
+        soft, half = self._cholesky()[0], self.whitener()
+        mean = _transposed_times(half, _times(half, self.naturals[0]))
+        if not soft.all():
+            mean = np.where(soft[..., None], mean, np.nan)
+        if self.point is not None:
+            mean = np.where(self.is_point[..., None], self.point, mean)
+        object.__setattr__(self, "_mean", mean)
+        return mean
 
     @property
     def covariance(self) -> np.ndarray:
         """The covariance; infinite on the diagonal where the message is uniform or improper, 0 at a point mass."""
-        return self._mean_and_covariance()[1]
+        try:
+            return self._covariance
+        except AttributeError:
+            pass
+        soft, covariance = self._cholesky()[0], _gram(self.whitener())
+        if not soft.all():
+            nothing = np.where(np.eye(self.dimension, dtype=bool), np.inf, np.nan)
+            covariance = np.where(soft[..., None, None], covariance, nothing)
+        if self.point is not None:
+            covariance = np.where(self.is_point[..., None, None], 0.0, covariance)
+        object.__setattr__(self, "_covariance", covariance)
+        return covariance
 
     @property
     def variance(self) -> np.ndarray:
         """The diagonal of the covariance."""
-        return np.diagonal(self._mean_and_covariance()[1], axis1=-2, axis2=-1)
+        return np.diagonal(self.covariance, axis1=-2, axis2=-1)
 
     def marginal(self, index: Any) -> Any:
         """The marginal of one component (a `Gaussian`) or of several (a `MultivariateGaussian`).
@@ -167,8 +181,7 @@ class MultivariateGaussian(Family):
         >>> MultivariateGaussian([1.0, 2.0], covariance=[[2.0, 1.0], [1.0, 3.0]]).marginal(1)
         Gaussian(mean 2., variance 3.)
         """
-        mean, covariance = self._mean_and_covariance()
-        proper = self.proper
+        mean, covariance, proper = self.mean, self.covariance, self.proper
         if isinstance(index, (int, np.integer)):
             v = covariance[..., index, index]
             out = Gaussian(np.where(proper, mean[..., index], 0.0), np.where(proper, v, 1.0))
@@ -180,7 +193,7 @@ class MultivariateGaussian(Family):
 
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
         """``E x`` and ``E x x'``."""
-        mean, covariance = self._mean_and_covariance()
+        mean, covariance = self.mean, self.covariance
         return mean, covariance + mean[..., :, None] * mean[..., None, :]
 
     def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -196,15 +209,14 @@ class MultivariateGaussian(Family):
     def log_normaliser(self) -> np.ndarray:
         """``log`` of the integral of ``exp(shift'x - x' precision x / 2)``; 0 where uniform, improper or a point."""
         soft, lower = self._cholesky()
-        white = _solve_lower(lower, self.naturals[0])
+        white = _times(self.whitener(), self.naturals[0])
         return np.where(soft, 0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) - _log_diagonal(lower), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift'x - x' precision x / 2)``."""
         x = np.asarray(x, dtype=float)
         soft, lower = self._cholesky()
-        mean = np.where(soft[..., None], self._mean_and_covariance()[0], 0.0)
-        white = np.einsum("...ji,...j->...i", lower, x - mean)
+        white = _transposed_times(lower, x - np.where(soft[..., None], self.mean, 0.0))
         log_p = -0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) + _log_diagonal(lower)
         if not np.all(soft):
             shift, precision = self.naturals
@@ -221,21 +233,20 @@ class MultivariateGaussian(Family):
         return h if self.point is None else np.where(self.is_point, -np.inf, h)
 
     def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`."""
+        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
         soft1, lower1 = self._cholesky()
         soft2, lower2 = other._cholesky()
         both = soft1 & soft2
-        # lower2' (covariance1) lower2 = r r' for r = lower2' lower1'^-1: its trace and determinant stay positive
-        r = np.swapaxes(_inverse_of_lower(lower1) @ lower2, -1, -2)
-        gap = np.where(both[..., None], self.mean - other.mean, 0.0)
-        white = np.einsum("...ji,...j->...i", lower2, gap)
+        # lower2' (covariance1) lower2 = r' r for r = lower1^-1 lower2: its trace and determinant stay positive
+        r = self.whitener() @ lower2
+        gap = self.mean - other.mean
+        if not both.all():
+            gap = np.where(both[..., None], gap, 0.0)
+        white = _transposed_times(lower2, gap)
         log_ratio = _log_diagonal(lower1) - _log_diagonal(lower2)
-        kl = 0.5 * ((r**2).sum((-1, -2)) - self.dimension + (white**2).sum(-1)) + log_ratio
-        kl = np.where(both, np.maximum(kl, 0.0), np.inf)
-        if self.point is None or other.point is None:
-            return kl
-        same = (self.point == other.point).all(-1)
-        return np.where(self.is_point & other.is_point & same, 0.0, kl)
+        kl = 0.5 * ((r * r).sum((-1, -2)) - self.dimension + (white * white).sum(-1)) + log_ratio
+        kl = np.maximum(kl, 0.0)  # rounding may take it below
+        return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape, dimension)``."""
@@ -245,8 +256,7 @@ class MultivariateGaussian(Family):
             )
         n = (n,) if isinstance(n, int) else n
         white = rng.standard_normal((*n, *self.shape, self.dimension))
-        half = _inverse_of_lower(self._cholesky()[1])
-        noise = np.einsum("...ji,...j->...i", half, white)
+        noise = _transposed_times(self.whitener(), white)
         if self.point is not None:
             noise = np.where(self.is_point[..., None], 0.0, noise)
         return self.mean + noise
@@ -255,51 +265,80 @@ class MultivariateGaussian(Family):
         return f"mean {_short(self.mean)}, variance {_short(self.variance)}"
 
 
+# ---- a few lines of linear algebra: LAPACK itself for one matrix (a plate of one vector is the usual case) ---------
 def _cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where a batch of matrices is positive definite, and lower Cholesky factors, the identity elsewhere."""
+    shape, d = matrix.shape[:-2], matrix.shape[-1]
+    if matrix.size == d * d and d:
+        # the lower triangle of a row-major matrix is the upper one of LAPACK's: no copy on the way in or out
+        lower, info = dpotrf(matrix.reshape(d, d).T, lower=0, clean=1)
+        good = info == 0 and bool(np.isfinite(lower[-1, -1]))
+        return np.full(shape, good), (lower.T if good else np.eye(d)).reshape(matrix.shape)
     try:
-        return np.ones(matrix.shape[:-2], dtype=bool), np.linalg.cholesky(matrix)
+        return np.ones(shape, dtype=bool), np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         pass
-    positive = np.linalg.eigvalsh(matrix)[..., 0] > 0
-    eye = np.eye(matrix.shape[-1])
-    lower = np.empty_like(matrix)
-    flat, good, out = matrix.reshape(-1, *eye.shape), positive.reshape(-1).copy(), lower.reshape(-1, *eye.shape)
-    for i in range(len(flat)):  # a rare path: some entry of the plate is not positive definite
-        try:
-            out[i] = np.linalg.cholesky(flat[i]) if good[i] else eye
-        except np.linalg.LinAlgError:
-            out[i], good[i] = eye, False
-    return good.reshape(matrix.shape[:-2]), lower
+    # a rare path: some entry of the plate is not positive definite, and only a try of its own tells which
+    good = np.zeros(shape, dtype=bool)
+    if np.isfinite(matrix).all():
+        good = np.linalg.eigvalsh(matrix)[..., 0] > 0
+    lower = np.array(np.broadcast_to(np.eye(d), matrix.shape))
+    try:
+        lower[good] = np.linalg.cholesky(matrix[good])
+        return good, lower
+    except np.linalg.LinAlgError:  # positive by its eigenvalues, but by less than rounding
+        pass
+    for i in np.ndindex(shape):
+        one, lower[i] = _cholesky(matrix[i])
+        good[i] = one
+    return good, lower
 
 
 def _inverse_of_lower(lower: np.ndarray) -> np.ndarray:
     """The inverse of each lower-triangular matrix."""
-    eye = np.eye(lower.shape[-1])
-    if lower.ndim == 2:
-        return solve_triangular(lower, eye, lower=True, check_finite=False)
-    return np.linalg.solve(lower, np.broadcast_to(eye, lower.shape))
+    d = lower.shape[-1]
+    if lower.size == d * d:
+        return dtrtri(lower.reshape(d, d).T, lower=0)[0].T.reshape(lower.shape)
+    return np.linalg.solve(lower, np.broadcast_to(np.eye(d), lower.shape))
 
 
-def _solve_lower(lower: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    return np.linalg.solve(lower, vector[..., None])[..., 0]
+def _gram(half: np.ndarray) -> np.ndarray:
+    """``half' half``, symmetric to the last bit."""
+    d = half.shape[-1]
+    if half.size == d * d:
+        flat = half.reshape(d, d)
+        return (flat.T @ flat).reshape(half.shape)  # NumPy sees the transpose and computes one triangle only
+    gram = np.swapaxes(half, -1, -2) @ half
+    return 0.5 * (gram + np.swapaxes(gram, -1, -2))
+
+
+def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """``matrix vector``."""
+    return (matrix @ vector[..., None])[..., 0]
+
+
+def _transposed_times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """``matrix' vector``."""
+    return (vector[..., None, :] @ matrix)[..., 0, :]
 
 
 def _log_diagonal(lower: np.ndarray) -> np.ndarray:
     return np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(-1)
 
 
-def _checked_cholesky(matrix: np.ndarray, name: str) -> np.ndarray:
+def _checked(matrix: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix made symmetric to the last bit, and its Cholesky factor, or the sentence that says why not."""
     if not np.isfinite(matrix).all():
         raise ModelError(f"the {name} of a MultivariateGaussian has entries that are not finite")
-    scale = np.abs(matrix).max(axis=(-1, -2), keepdims=True, initial=0.0)
+    transposed = np.swapaxes(matrix, -1, -2)
     # 1e-8 of the largest entry: more than any rounding of an honest computation, less than any mistake
-    if (np.abs(matrix - np.swapaxes(matrix, -1, -2)) > 1e-8 * scale).any():
+    if np.abs(matrix - transposed).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
         raise ModelError(f"the {name} of a MultivariateGaussian must be symmetric; use (m + m.T) / 2 if it nearly is")
-    good, lower = _cholesky(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))
-    if not np.all(good):
+    matrix = 0.5 * (matrix + transposed)
+    good, lower = _cholesky(matrix)
+    if not good.all():
         raise ModelError(
             f"the {name} of a MultivariateGaussian must be positive definite, and its smallest eigenvalue is "
-            f"{np.linalg.eigvalsh(matrix).min():.3g}; add to its diagonal"
+            f"{np.linalg.eigvalsh(matrix).min():.3g}; add to its diagonal, or drop the directions without variance"
         )
-    return lower
+    return matrix, lower
