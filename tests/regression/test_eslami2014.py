@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
-from heliograph.errors import ModelError
+from heliograph.errors import FileFormatError, ModelError
 from heliograph.regression import EslamiForest
 
 
@@ -179,6 +181,36 @@ def test_far_from_all_rows_the_answers_stay_finite_and_near_the_outputs_seen(gro
     span = np.ptp(Y, axis=0)
     assert np.isfinite(variance).all()
     assert (mean <= Y.max(axis=0) + span).all() and (mean >= Y.min(axis=0) - span).all()
+
+
+def test_a_restored_forest_answers_and_goes_on_learning_with_the_same_bits(grown):
+    X, Y, _ = grown
+    forest = EslamiForest(n_trees=8, random_state=3, leaf_columns=[0, 1]).fit(X[:300], Y[:300])
+    arrays, header = forest.state()
+    other = EslamiForest(n_trees=8).restore(arrays, json.loads(json.dumps(header)))
+    np.testing.assert_array_equal(other.trees(X), forest.trees(X))
+    for f in (forest, other):
+        f.update(X[300:], Y[300:])
+    np.testing.assert_array_equal(other.trees(X), forest.trees(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("child", lambda a: a * 0),
+        ("feature", lambda a: a + 9),
+        ("leaf", lambda a: a + 10**6),
+        ("leaf", lambda a: a[:, 1:]),
+        ("Y", lambda a: a[1:]),
+        ("threshold", lambda a: a[1:]),
+        ("columns", lambda a: a + 7),
+        ("tree", lambda a: a + 1),
+    ],
+)
+def test_a_forest_is_not_restored_from_arrays_that_cannot_be_its_own(grown, name, change):
+    arrays, header = grown[2].state()
+    with pytest.raises(FileFormatError, match="8 trees"):
+        EslamiForest(n_trees=8).restore(arrays | {name: change(arrays[name])}, header)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from heliograph.errors import ModelError, UnsupportedError
+from heliograph.errors import FileFormatError, ModelError, UnsupportedError
 from heliograph.regression import HeessNetwork
 
 
@@ -45,6 +47,19 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not():
     a, b, c = (HeessNetwork((6, 6), max_iter=20, random_state=s).fit(X, Y).predict(X)[0] for s in (1, 1, 2))
     np.testing.assert_array_equal(a, b)
     assert (a != c).any()
+
+
+def test_a_restored_network_answers_with_the_same_bits_and_foreign_arrays_are_refused():
+    X, Y = rows(np.random.default_rng(0))
+    network = HeessNetwork((6, 5), max_iter=20).fit(X, Y)
+    arrays, header = network.state()
+    header = json.loads(json.dumps(header))
+    np.testing.assert_array_equal(HeessNetwork().restore(arrays, header).predict(X)[0], network.predict(X)[0])
+    for name in arrays:
+        with pytest.raises(FileFormatError, match="stated layers"):
+            HeessNetwork().restore(arrays | {name: arrays[name][1:]}, header)
+    with pytest.raises(FileFormatError, match="stated layers"):
+        HeessNetwork().restore(arrays, {"shapes": header["shapes"][::-1]})
 
 
 def test_it_cannot_learn_online_and_says_so():

@@ -7,12 +7,12 @@ forest answers with the average of its trees, and doubts where they disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from heliograph.errors import ModelError
+from heliograph.errors import FileFormatError, ModelError
 
 __all__ = ["EslamiForest"]
 
@@ -67,10 +67,14 @@ class EslamiForest:
         X, Y = _rows(X, "X"), _rows(Y, "Y")
         if not 1 <= self.min_leaf <= self.max_leaf / 2:
             raise ModelError("a full leaf must hold two leaves: max_leaf has to be at least 2 x min_leaf, itself >= 1")
-        self.rng_ = np.random.default_rng(self.random_state)
         d, q = X.shape[1], Y.shape[1]
-        columns = range(d) if self.leaf_columns is None else self.leaf_columns
-        self.columns_ = np.array(columns, dtype=int)
+        self._empty(d, q, np.array(range(d) if self.leaf_columns is None else self.leaf_columns, dtype=int))
+        return self.update(X, Y)
+
+    def _empty(self, d: int, q: int, columns: np.ndarray) -> None:
+        """A forest of roots without rows."""
+        self.rng_ = np.random.default_rng(self.random_state)
+        self.columns_ = columns
         self.i_, self.j_ = np.triu_indices(len(self.columns_))
         self.n_terms_ = 1 + len(self.columns_) + len(self.i_)
         self.X_, self.Y_, self.n_rows_ = np.empty((0, d)), np.empty((0, q)), 0
@@ -86,7 +90,6 @@ class EslamiForest:
         self.weights_ = np.empty((0, self.n_terms_, q))
         for t in range(self.n_trees):
             self._new_nodes(1, t)
-        return self.update(X, Y)
 
     def update(self, X: Any, Y: Any) -> Self:
         """Add rows: each goes to its leaf in every tree, full leaves split, and leaves that changed are refitted."""
@@ -113,9 +116,12 @@ class EslamiForest:
             else:
                 touched.append((node, rows))
         self._refit(touched)
+        self._bound()
+        return self
+
+    def _bound(self) -> None:
         low, high = self.Y_[: self.n_rows_].min(axis=0), self.Y_[: self.n_rows_].max(axis=0)
         self.low_, self.high_ = 2 * low - high, 2 * high - low  # no leaf may leave the outputs seen by their whole span
-        return self
 
     def _members(self, node: int) -> np.ndarray:
         return np.flatnonzero(self.leaf_[self.tree_[node], : self.n_rows_] == node)
@@ -131,7 +137,10 @@ class EslamiForest:
     def _split(self, node: int, rows: np.ndarray) -> bool:
         """Split a leaf by the candidate whose two sides linear fits explain best; False if there is none."""
         X = self.X_[rows]
-        feature = self.rng_.integers(X.shape[1], size=self.n_candidates)
+        varying = np.flatnonzero(X.min(axis=0) < X.max(axis=0))  # flags are often constant; no candidate is spent there
+        if not len(varying):
+            return False
+        feature = varying[self.rng_.integers(len(varying), size=self.n_candidates)]
         threshold = X[self.rng_.integers(len(X), size=self.n_candidates), feature]
         is_left = X[:, feature] <= threshold
         n_left = is_left.sum(axis=0)
@@ -225,6 +234,41 @@ class EslamiForest:
         if not self.has_split:
             return np.full(trees.shape[1], np.inf)
         return trees.var(axis=0).max(axis=1) if self.disagreement is None else self.disagreement(trees)
+
+    # ---- keeping ------------------------------------------------------------------------------------------------
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """All that was learned, as arrays and JSON; what leaves hold is left out, as their rows give it again."""
+        rows, nodes = slice(self.n_rows_), slice(self.n_nodes_)
+        arrays = {"X": self.X_[rows], "Y": self.Y_[rows], "leaf": self.leaf_[:, rows], "columns": self.columns_}
+        arrays |= {name: getattr(self, name + "_")[nodes] for name in ("feature", "threshold", "child", "tree")}
+        return arrays, {"n_trees": self.n_trees, "rng": self.rng_.bit_generator.state}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Self:
+        """Take the place of the forest that gave this state; it answers, and goes on learning, with the same bits."""
+        X, Y, n_nodes = arrays["X"], arrays["Y"], len(arrays["feature"])
+        leaf, feature, child = arrays["leaf"], arrays["feature"], arrays["child"]
+        inner = feature >= 0
+        if (
+            header["n_trees"] != self.n_trees
+            or leaf.shape != (self.n_trees, len(X))
+            or len(X) != len(Y)
+            or any(len(arrays[name]) != n_nodes for name in ("threshold", "child", "tree"))
+            or not ((feature < X.shape[1]) & (~inner | ((child > np.arange(n_nodes)) & (child + 1 < n_nodes)))).all()
+            or not ((leaf >= 0) & (leaf < n_nodes)).all()
+            or not ((arrays["tree"] >= 0) & (arrays["tree"] < self.n_trees)).all()
+            or not ((arrays["columns"] >= 0) & (arrays["columns"] < X.shape[1])).all()
+        ):
+            raise FileFormatError(f"these arrays are not those of a forest of {self.n_trees} trees")
+        self._empty(X.shape[1], Y.shape[1], arrays["columns"])
+        self.rng_.bit_generator.state = dict(header["rng"])
+        self.X_, self.Y_, self.leaf_ = _rows(X, "X").copy(), _rows(Y, "Y").copy(), leaf.astype(int)
+        self._new_nodes(n_nodes - self.n_nodes_, 0)
+        for name in ("feature", "threshold", "child", "tree"):
+            getattr(self, name + "_")[:n_nodes] = arrays[name]
+        self.n_rows_ = len(X)
+        self._refit([(node, self._members(node)) for node in np.unique(leaf)])
+        self._bound()
+        return self
 
     @property
     def has_split(self) -> bool:

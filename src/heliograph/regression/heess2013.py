@@ -6,14 +6,14 @@ precision) leaves through exp, which is to regress on its logarithm; so the outp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
 
-from heliograph.errors import ModelError, UnsupportedError
+from heliograph.errors import FileFormatError, ModelError, UnsupportedError
 
 __all__ = ["HeessNetwork"]
 
@@ -116,6 +116,29 @@ class HeessNetwork:
         W, b = layers[-1]
         mean = (H @ W + b) * self.y_scale_ + self.y_centre_
         return mean, np.full_like(mean, np.nan)
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """All that was learned, as arrays and JSON."""
+        names = ("parameters", "centre", "scale", "y_centre", "y_scale")
+        return {name: getattr(self, name + "_") for name in names}, {"shapes": [list(s) for s in self.shapes_]}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Self:
+        """Take the place of the network that gave this state."""
+        shapes = [tuple(int(k) for k in s) for s in header["shapes"]]
+        weights, biases = shapes[::2], shapes[1::2]
+        sizes = [w[0] for w in weights] + [weights[-1][-1]]
+        if (
+            [*pairwise(sizes)] != weights
+            or biases != [(k,) for k in sizes[1:]]
+            or arrays["parameters"].shape != (sum(int(np.prod(s)) for s in shapes),)
+            or any(arrays[name].shape != (sizes[0],) for name in ("centre", "scale"))
+            or any(arrays[name].shape != (sizes[-1],) for name in ("y_centre", "y_scale"))
+        ):
+            raise FileFormatError("these arrays are not those of a network of the stated layers")
+        self.shapes_ = shapes
+        for name in ("parameters", "centre", "scale", "y_centre", "y_scale"):
+            setattr(self, name + "_", np.array(arrays[name], dtype=float))
+        return self
 
 
 def _standards(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
