@@ -77,7 +77,8 @@ class Beta(Family):
         """The EP projection from ``E logit p`` and ``gap = -log(exp(E log p) + exp(E log(1 - p))) >= 0``.
 
         A quadrature over ``z = logit p`` finds the gap without cancellation: with ``q = sigmoid(E z)`` and
-        ``d = z - E z`` it is the mean of ``log(1 + q (exp(d) - 1)) - q d``, nowhere negative. A gap of 0 is a point mass.
+        ``d = z - E z`` it is the mean of ``log(1 + q (exp(d) - 1)) - q d``, nowhere negative. A gap of 0 is a point
+        mass.
         """
         z, gap = np.broadcast_arrays(np.asarray(mean_logit, dtype=float), np.asarray(gap, dtype=float))
         if not ((gap >= 0) & np.isfinite(z)).all():

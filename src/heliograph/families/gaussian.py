@@ -68,6 +68,8 @@ class Gaussian(Family):
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
         value = np.array(value, dtype=float)
+        if np.isinf(value).any():
+            raise ModelError(f"a Gaussian's point mass lies at a finite number, not at {_short(value)}")
         return cls.from_naturals(
             (np.zeros(value.shape), np.zeros(value.shape)), None if np.isnan(value).all() else value
         )

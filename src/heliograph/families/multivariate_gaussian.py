@@ -69,8 +69,8 @@ class MultivariateGaussian(Family):
     def point_mass(cls, value: Any) -> Self:
         """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
         value = np.array(value, dtype=float)
-        if value.ndim < 1:
-            raise ModelError("a MultivariateGaussian's point mass lies at a vector, not at a number")
+        if value.ndim < 1 or np.isinf(value).any():
+            raise ModelError(f"a MultivariateGaussian's point mass lies at a finite vector, not at {_short(value)}")
         missing = np.isnan(value)
         if (missing.any(axis=-1) != missing.all(axis=-1)).any():
             raise ModelError("a MultivariateGaussian's point mass is a whole vector: all of its entries NaN, or none")
