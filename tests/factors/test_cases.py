@@ -38,7 +38,9 @@ def read_cases(folder: Path) -> list[dict]:
 
 
 CASES = read_cases(FOLDER) if FOLDER.is_dir() else []
-FACTORS = {f.name: f for f in vars(factors).values() if isinstance(f, type) and issubclass(f, factors.Factor) and f.name}
+FACTORS = {
+    f.name: f for f in vars(factors).values() if isinstance(f, type) and issubclass(f, factors.Factor) and f.name
+}
 
 pytestmark = pytest.mark.skipif(
     not CASES, reason=f"no reference cases: {FOLDER} holds no schema-1 file (set HELIOGRAPH_CASES to a folder of cases)"

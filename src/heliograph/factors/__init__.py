@@ -2,31 +2,40 @@
 
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.beta_dirichlet import BetaFactor, CategoricalDirichlet, DirichletFactor
 from heliograph.factors.compound_gamma import CompoundGamma
 from heliograph.factors.conditional import ConditionalTable
 from heliograph.factors.constraints import Between, Positive
 from heliograph.factors.counts import BernoulliBeta, Binomial, Poisson, PoissonLog
 from heliograph.factors.dot import Dot, DotPlate, dot_backward, dot_forward
+from heliograph.factors.equality import Equal, SoftEvidence
 from heliograph.factors.exponential import Exp
 from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
 from heliograph.factors.gaussian_precision import GaussianPrecision
 from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.maximum import Maximum
+from heliograph.factors.mixture import Mixture
 from heliograph.factors.prior import Prior
 from heliograph.factors.probit import ProbitBernoulli
 from heliograph.factors.product import Product
 from heliograph.factors.select import Select
+from heliograph.factors.stack import Stack
+from heliograph.factors.table import Supported, SupportedRow, supported
 
 __all__ = [
     "BernoulliBeta",
+    "BetaFactor",
     "Between",
     "Binomial",
+    "CategoricalDirichlet",
     "CompoundGamma",
     "ConditionalTable",
     "Difference",
+    "DirichletFactor",
     "Dot",
     "DotPlate",
+    "Equal",
     "Exp",
     "Factor",
     "GammaRate",
@@ -36,6 +45,7 @@ __all__ = [
     "Logistic",
     "LogisticBernoulli",
     "Maximum",
+    "Mixture",
     "MultivariateGaussianFactor",
     "Poisson",
     "PoissonLog",
@@ -46,7 +56,12 @@ __all__ = [
     "Scale",
     "Select",
     "Shift",
+    "SoftEvidence",
+    "Stack",
     "Sum",
+    "Supported",
+    "SupportedRow",
     "dot_backward",
     "dot_forward",
+    "supported",
 ]

@@ -117,15 +117,17 @@ class DotPlate:
         return dot_backward(self.x, shift, precision)
 
 
-def dot_forward(x: Any, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def dot_forward(
+    x: Any, mean: np.ndarray, covariance: np.ndarray | None = None, root: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Means ``x_i'm`` and variances ``x_i'V x_i`` of all rows, each of shape (n,).
 
-    The variance is the squared length of ``x_i'L`` with ``V = L L'``, so it is never negative. Temporary memory is one
-    chunk of rows, whatever n.
+    The variance is the squared length of ``x_i'L`` with ``V = L L'``, so it is never negative; give `root` = L where it is
+    known. Temporary memory is one chunk of rows, whatever n.
     """
     x = _as_rows(x)
     n, d = x.shape
-    root = _root(np.asarray(covariance, dtype=float))
+    root = _root(np.asarray(covariance, dtype=float)) if root is None else root
     both = np.column_stack([root, mean])  # one product gives the whitened row and its mean
     means, variances = np.empty(n), np.empty(n)
     work = np.empty((_rows_per_chunk(d), both.shape[1]))
@@ -154,7 +156,8 @@ def dot_backward(x: Any, shift: np.ndarray, precision: np.ndarray) -> tuple[np.n
         total_shift += part.T @ shift[rows]
         if scipy.sparse.issparse(part):
             scaled = scipy.sparse.csr_array(
-                (part.data * np.repeat(precision[rows], np.diff(part.indptr)), part.indices, part.indptr), shape=part.shape
+                (part.data * np.repeat(precision[rows], np.diff(part.indptr)), part.indices, part.indptr),
+                shape=part.shape,
             )
             gram = (part.T @ scaled).tocoo()
             total[gram.coords[0], gram.coords[1]] += gram.data  # the entries of a product are distinct
@@ -184,9 +187,12 @@ def _chunks(x: Any) -> Iterator[tuple[slice, Any]]:
             yield rows, x[rows]
             continue
         first, last = x.indptr[rows.start], x.indptr[rows.stop]
-        yield rows, scipy.sparse.csr_array(
-            (x.data[first:last], x.indices[first:last], x.indptr[rows.start : rows.stop + 1] - first),
-            shape=(rows.stop - rows.start, d),
+        yield (
+            rows,
+            scipy.sparse.csr_array(
+                (x.data[first:last], x.indices[first:last], x.indptr[rows.start : rows.stop + 1] - first),
+                shape=(rows.stop - rows.start, d),
+            ),
         )
 
 

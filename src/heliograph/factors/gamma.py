@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from heliograph.factors.adaptive import Rule, adapt, around
+from heliograph.factors.adaptive import adapt, around
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.mixing import exp_excess
@@ -108,7 +108,7 @@ def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray,
     b, c = rate.naturals[1] / power, x.naturals[1]
     more_r, more_x = float(to == "rate"), float(to == "x")  # the moment that must exist besides the integral
     valid = where & (A > 0) & (R > 0) & (b >= 0) & (c >= 0)
-    valid &= ((b > 0) | (A - R > more_r)) & ((c > 0) | (R - A > more_x))
+    valid &= ((b > 0) | (more_r < A - R)) & ((c > 0) | (more_x < R - A))
     log_z, mean, gap = np.full(shape, np.inf), np.ones(shape), np.ones(shape)
     outs = [v.reshape(-1) for v in (log_z, mean, gap)]
     flat = [v.reshape(-1) for v in np.broadcast_arrays(A, R, b, c)]

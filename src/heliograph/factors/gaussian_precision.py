@@ -18,6 +18,7 @@ from heliograph.factors.line import add_noise, add_noise_log_scale, choose, gaus
 from heliograph.factors.mixing import Mixed, cavity_centre, exp_excess, mix
 from heliograph.factors.quadrature import chunks
 from heliograph.families import Family, Gamma, Gaussian
+from heliograph.families.stirling import digamma_gap
 
 __all__ = ["GaussianPrecision"]
 
@@ -139,12 +140,12 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
 
     # uniform x or mean: tau keeps its message, and the target takes E 1/tau from it
     log_z = np.where(silent & ~(x.is_uniform & mean.is_uniform), 0.0, np.inf)
-    mean_tau, gap = np.ones(shape), np.ones(shape)
     # both known: Gamma(a + 1/2, b + d^2 / 2)
     closed = both_known & ~at & (a + 0.5 > 0) & (rate > 0)
     shape_known, rate_known = np.where(closed, a + 0.5, 1.0), np.where(closed, rate, 1.0)
     log_known = gammaln(shape_known) - shape_known * np.log(rate_known) - 0.5 * _LOG_2PI + 0.5 * np.log(power)
     log_z = np.where(closed, log_known + constant, log_z)
+    mean_tau, gap = np.where(closed, shape_known / rate_known, 1.0), np.where(closed, digamma_gap(shape_known), 1.0)
 
     wide = tame & ~both_known & ~at & (a + 0.5 > 0) & ((b > 0) | ((b == 0) & (a < 0)))
     # a uniform target beside a proper other end: given tau it is that end with 1/tau added, so E 1/tau must exist
@@ -218,4 +219,3 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
 def _known_precision(other: Gaussian, precision: Gamma, power: float) -> Gaussian:
     at = precision.is_point
     return add_noise(other, 1.0 / np.where(at, precision.mean, 1.0) / power)
-

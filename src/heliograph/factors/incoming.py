@@ -35,5 +35,7 @@ def as_data(factor: Factor, incoming: Incoming, port: str) -> np.ndarray:
     if not isinstance(value, Family):
         return np.asarray(value, dtype=float)
     if value.point is None or not np.all(value.is_point):
-        raise UnsupportedError(f"factor {factor.name!r} needs fixed values at {port!r}, not {type(value).__name__} messages")
+        raise UnsupportedError(
+            f"factor {factor.name!r} needs fixed values at {port!r}, not {type(value).__name__} messages"
+        )
     return value.point

@@ -27,10 +27,11 @@ _LOG_2PI = float(np.log(2 * np.pi))
 def positive_definite(matrix: np.ndarray) -> np.ndarray:
     """Where a symmetric matrix is positive definite, to rounding of its own diagonal scaling."""
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
-    good = (diagonal > 0).all(axis=-1)
+    good = np.asarray((diagonal > 0).all(axis=-1))
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = np.where(good[..., None, None], matrix * scale[..., :, None] * scale[..., None, :], np.eye(matrix.shape[-1]))
-    return good & (np.linalg.eigvalsh(scaled)[..., 0] > matrix.shape[-1] * np.finfo(float).eps)
+    d = matrix.shape[-1]
+    scaled = np.where(good[..., None, None], matrix * scale[..., :, None] * scale[..., None, :], np.eye(d))
+    return good & (np.linalg.eigvalsh(scaled)[..., 0] > d * np.finfo(float).eps)
 
 
 def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -43,7 +44,9 @@ def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.where(good[..., None, None], result, np.linalg.pinv(matrix, hermitian=True) @ right)
 
 
-def vector_sum(a: MultivariateGaussian, b: MultivariateGaussian, c: float = 1.0, d: float = 1.0) -> MultivariateGaussian:
+def vector_sum(
+    a: MultivariateGaussian, b: MultivariateGaussian, c: float = 1.0, d: float = 1.0
+) -> MultivariateGaussian:
     """The message to ``c a + d b`` of two messages, for c and d of 1 or -1; uniform where it diverges."""
     (ha, pa), (hb, pb) = a.naturals, b.naturals
     ha, hb = c * ha, d * hb
@@ -148,7 +151,9 @@ def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarr
     mixed = np.where(product.proper, mixed, np.inf)
     mixed = np.where(at_a, _log_form(hb, pb, xa), np.where(at_b, _log_form(ha, pa, xb), mixed))
     mixed = np.where((a.is_uniform & b.proper) | (b.is_uniform & a.proper), 0.0, mixed)
-    return np.where(a.proper & b.proper, both, np.where(a.proper | b.proper, mixed, np.where(product.proper, mixed, np.inf)))
+    return np.where(
+        a.proper & b.proper, both, np.where(a.proper | b.proper, mixed, np.where(product.proper, mixed, np.inf))
+    )
 
 
 def _log_form(h: np.ndarray, p: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -171,9 +176,7 @@ def _not_negative(matrix: np.ndarray) -> np.ndarray:
     return values[..., 0] >= -matrix.shape[-1] * np.finfo(float).eps * np.abs(values).max(axis=-1)
 
 
-def _settled(
-    shift: np.ndarray, precision: np.ndarray, is_point: np.ndarray, point: np.ndarray
-) -> MultivariateGaussian:
+def _settled(shift: np.ndarray, precision: np.ndarray, is_point: np.ndarray, point: np.ndarray) -> MultivariateGaussian:
     if not np.any(is_point):
         return MultivariateGaussian.from_naturals((shift, precision))
     return MultivariateGaussian._with_points(

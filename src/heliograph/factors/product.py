@@ -152,7 +152,9 @@ def _mixed(tilt: _Tilt, to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> Mix
     shape = tilt.valid.shape
     target = out if to == "out" else a
     parts = [np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)]
-    flat = [m.reshape(-1) for m in (a.mean, a.variance, out.mean, out.variance, cavity_centre(target), target.naturals[1])]
+    flat = [
+        m.reshape(-1) for m in (a.mean, a.variance, out.mean, out.variance, cavity_centre(target), target.naturals[1])
+    ]
     for rows, rule in tilt.rules:
         ma, va, mo, vo, m, t = (v[rows] for v in flat)
         x = rule.x
@@ -170,9 +172,7 @@ def _mixed(tilt: _Tilt, to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> Mix
     return Mixed(*parts)
 
 
-def _integrate(
-    ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, mo: np.ndarray, vo: np.ndarray
-) -> Rule:
+def _integrate(ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, mo: np.ndarray, vo: np.ndarray) -> Rule:
     """Nodes of ``exp(-(b - mb)^2 / (2 vb)) D^(-1/2) exp(-(mo - ma b)^2 / (2 D))`` with ``D = vo + va b^2``."""
 
     def log_likelihood(x: np.ndarray, i: np.ndarray) -> np.ndarray:
@@ -187,17 +187,17 @@ def _integrate(
     index = np.arange(ma.shape[0])[:, None]
     top = log_density(centres, index).max(axis=1)
     # the likelihood is at most 1 / sqrt(vo), and, where out is exactly known, at most its value at these two points
-    y = (ma[:, None] + np.array([1.0, -1.0]) * np.sqrt(ma**2 + 4 * va)[:, None]) / np.where(mo == 0, 1.0, 2 * mo)[:, None]
+    root, twice = np.sqrt(ma**2 + 4 * va), np.where(mo == 0, 1.0, 2 * mo)
+    y = np.stack([(ma + root) / twice, (ma - root) / twice], axis=1)
     y = np.where(y == 0, 1.0, y)
-    ceiling = np.where(
-        vo > 0, -0.5 * np.log(np.where(vo > 0, vo, 1.0)), log_likelihood(1.0 / y, index).max(axis=1)
-    )
+    ceiling = np.where(vo > 0, -0.5 * np.log(np.where(vo > 0, vo, 1.0)), log_likelihood(1.0 / y, index).max(axis=1))
     reach = np.sqrt(2 * vb * (np.maximum(ceiling - top, 0.0) + 60.0))
     bend = _bend(centres, ma, va, mb, vb, mo, vo)
     widths = np.minimum(1.0 / np.sqrt(np.maximum(np.abs(bend), 1e-300)), reach[:, None])
     edges = around(mb - reach, mb + reach, centres, widths)
+    ratio = np.where(vo > 0, va / np.where(vo > 0, vo, 1.0), 0.0)
     # the variance of a given b, which may be largest where b is unlikely
-    return adapt(log_density, edges, lambda x, i: [1.0 / (1.0 + np.where(vo[i] > 0, va[i] / np.where(vo[i] > 0, vo[i], 1.0), 0.0) * x**2)])
+    return adapt(log_density, edges, lambda x, i: [1.0 / (1.0 + ratio[i] * x**2)])
 
 
 def _stationary_points(
@@ -231,7 +231,5 @@ def _bend(
     total = vo + va * b**2
     total = np.where(total > 0, total, 1.0)
     e, x = (mo - ma * b) / np.sqrt(total), np.sqrt(va) * b / np.sqrt(total)
-    slope = ma - 0.0
-    inner = -(slope**2) - 4 * slope * np.sqrt(va) * x * e + va * e**2 * (1 - 4 * x**2) - va * (1 - 2 * x**2)
+    inner = -(ma**2) - 4 * ma * np.sqrt(va) * x * e + va * e**2 * (1 - 4 * x**2) - va * (1 - 2 * x**2)
     return inner / total - 1.0 / vb
-

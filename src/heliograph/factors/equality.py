@@ -1,0 +1,78 @@
+"""Hard equality of two variables of one family; soft evidence, any message on one variable, is `Prior`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.line import gaussian_overlap
+from heliograph.factors.plane import vector_overlap
+from heliograph.factors.prior import Prior, log_overlap
+from heliograph.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Family,
+    Gamma,
+    Gaussian,
+    MultivariateGaussian,
+)
+
+__all__ = ["Equal", "SoftEvidence"]
+
+_ANY = (Gaussian, MultivariateGaussian, Gamma, Beta, Bernoulli, Categorical, Dirichlet)
+
+SoftEvidence = Prior  # the same factor by the name of what it is used for
+
+
+class Equal(Factor):
+    """``a = b``: each end gets what the other says.
+
+    >>> m = Equal().message("a", {"a": Gaussian(0.0, 1.0), "b": Gaussian(3.0, 2.0)})
+    >>> m
+    Gaussian(mean 3., variance 2.)
+    """
+
+    name = "equal"
+    ports = ("a", "b")
+    families: ClassVar = {"a": _ANY, "b": _ANY}
+    how: ClassVar = {"a": "closed form", "b": "closed form"}
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The other end's message."""
+        self.check_port(to)
+        return _read(incoming)["b" if to == "a" else "a"]
+
+    def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The product of both messages."""
+        self.check_port(to)
+        both = _read(incoming)
+        return both["a"] * both["b"]
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of the product of both messages."""
+        both = _read(incoming)
+        a, b = both["a"], both["b"]
+        if isinstance(a, Gaussian) and isinstance(b, Gaussian):
+            return gaussian_overlap(a, b)
+        if isinstance(a, MultivariateGaussian) and isinstance(b, MultivariateGaussian):
+            return vector_overlap(a, b)
+        return log_overlap(a, b)
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The other end."""
+        return frozenset(self.ports) - {to}
+
+
+def _read(incoming: Incoming) -> dict[str, Family]:
+    """Both messages; a plain array is point masses of the other end's family."""
+    a, b = incoming["a"], incoming["b"]
+    if isinstance(a, Family) and isinstance(b, Family):
+        return {"a": a, "b": b}
+    family = a if isinstance(a, Family) else b
+    extra = (family.naturals[0].shape[-1],) if isinstance(family, Categorical) else ()
+    made = {p: m if isinstance(m, Family) else type(family).point_mass(m, *extra) for p, m in (("a", a), ("b", b))}
+    return made

@@ -1,0 +1,208 @@
+"""A category chooses which Gaussian component is seen: ``x ~ N(mean_k, 1 / precision_k)`` if s = k.
+
+Each component is a `GaussianPrecision` factor of its own; its log evidence, weighted with the probability of s, says
+how likely it is the one. A component's parameters then hear of x with that probability, and of nothing otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_expit, logsumexp
+
+from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.gaussian_precision import TiltOfPrecision, tilt_of_precision
+from heliograph.factors.incoming import as_message
+from heliograph.factors.line import add_noise
+from heliograph.factors.mixing import Mixed, branch_probabilities, exp_excess, mix_branches
+from heliograph.factors.select import alone, met
+from heliograph.families import Bernoulli, Categorical, Family, Gamma, Gaussian
+from heliograph.families.stirling import digamma_gap
+
+__all__ = ["Mixture"]
+
+
+class Mixture(Factor):
+    """``N(x; mean_k, 1 / precision_k)`` where ``s = k``, for K components at the ports mean0, precision0, mean1, ...
+
+    s is a Categorical, or a Bernoulli of two components that chooses component 1 when it is 1. A fixed precision is a
+    point mass. Where a component that s may choose has a uniform or improper parameter, or x is improper, there is no
+    normalisable tilted distribution, and the messages are uniform.
+    """
+
+    name = "mixture"
+    ports = ("s", "mean0", "precision0", "mean1", "precision1", "x")
+    families = {  # noqa: RUF012  (each instance has its own, for its number of components)
+        "s": (Categorical, Bernoulli),
+        **{f"mean{k}": (Gaussian,) for k in range(2)},
+        **{f"precision{k}": (Gamma,) for k in range(2)},
+        "x": (Gaussian,),
+    }
+    how = dict.fromkeys(ports, "quadrature over precisions") | {"s": "closed form, or quadrature over precisions"}
+
+    def __init__(self, n: int = 2) -> None:
+        self.n = n
+        means, precisions = [f"mean{k}" for k in range(n)], [f"precision{k}" for k in range(n)]
+        pairs = [p for pair in zip(means, precisions, strict=True) for p in pair]
+        self.ports = ("s", *pairs, "x")  # type: ignore[misc]
+        self.families = {  # type: ignore[misc]
+            "s": (Categorical, Bernoulli),
+            **dict.fromkeys(means, (Gaussian,)),
+            **dict.fromkeys(precisions, (Gamma,)),
+            "x": (Gaussian,),
+        }
+        self.how = dict.fromkeys(self.ports, type(self).how["x"]) | {"s": type(self).how["s"]}  # type: ignore[misc]
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """Belief over cavity; for s the components' log evidences, which do not look at s."""
+        self.check_port(to)
+        given = self._read(incoming)
+        if to == "s":
+            return _to_selector(given)
+        if to.startswith("precision"):
+            return _to_precision(given, int(to[9:]))
+        target, mixed, valid = _mixed(given, to)
+        return mixed.message(target, valid)
+
+    def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The projection of the tilted mixture."""
+        self.check_port(to)
+        given = self._read(incoming)
+        if to == "s":
+            return _to_selector(given) * given.s
+        if to.startswith("precision"):
+            k = int(to[9:])
+            return _to_precision(given, k) * given.precisions[k]
+        target, mixed, valid = _mixed(given, to)
+        return mixed.belief(target, valid)
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log sum_k P(s = k) Z_k`` over the components' own normalisers; infinite where one diverges."""
+        given = self._read(incoming)
+        log_weight = np.where(given.valid[..., None], given.log_p + given.log_z, 0.0)
+        return np.where(given.valid, logsumexp(log_weight, axis=-1), np.inf)
+
+    def initial(self, rng: np.random.Generator, incoming: Incoming) -> dict[str, Family]:
+        """First messages to the components as if s were known at random, so that equal components grow apart."""
+        n = as_message(self, incoming, "x").size
+        log_p = 2.0 * rng.standard_normal((n, self.n))  # firm enough to part the components, not certain
+        guess = Categorical.from_log_p(log_p)
+        if isinstance(incoming["s"], Bernoulli):
+            guess = Bernoulli.from_log_odds(log_p[:, 1] - log_p[:, 0])
+        told = {**incoming, "s": guess}
+        ports = [p for p in self.ports if p not in ("s", "x") and not as_message(self, incoming, p).is_point.all()]
+        return {port: self.message(port, told) for port in ports}
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """Every port; only s does not look at its own."""
+        return frozenset(self.ports) - {to} if to == "s" else frozenset(self.ports)
+
+    def _read(self, incoming: Incoming) -> _Given:
+        s = incoming["s"]
+        if not isinstance(s, Family):
+            s = Categorical.point_mass(s, self.n)
+        means = [as_message(self, incoming, f"mean{k}") for k in range(self.n)]
+        precisions = [as_message(self, incoming, f"precision{k}") for k in range(self.n)]
+        x = as_message(self, incoming, "x")
+        shape = np.broadcast_shapes(*(m.shape for m in (s, x, *means, *precisions)))
+        s, x = s.broadcast_to(shape), x.broadcast_to(shape)
+        means, precisions = [m.broadcast_to(shape) for m in means], [m.broadcast_to(shape) for m in precisions]
+        tilts = [tilt_of_precision(x, m, p) for m, p in zip(means, precisions, strict=True)]
+        log_p = _log_p(s)
+        tame = np.stack([m.proper & p.proper for m, p in zip(means, precisions, strict=True)], axis=-1)
+        log_z = np.stack([t.log_z for t in tilts], axis=-1)
+        valid = np.asarray(((tame & np.isfinite(log_z)) | np.isneginf(log_p)).all(axis=-1))
+        log_z = np.where(np.isfinite(log_z), log_z, 0.0)
+        probability = branch_probabilities(log_p + log_z, valid)
+        return _Given(s, x, means, precisions, tilts, log_p, log_z, valid, probability)
+
+
+class _Given(NamedTuple):
+    """What came in, and what every direction needs of it."""
+
+    s: Any
+    x: Gaussian
+    means: list[Gaussian]
+    precisions: list[Gamma]
+    tilts: list[TiltOfPrecision]
+    log_p: np.ndarray  # (..., K) of s
+    log_z: np.ndarray  # (..., K) of the components
+    valid: np.ndarray
+    probability: np.ndarray  # (..., K) of s under the tilted distribution
+
+
+def _log_p(s: Any) -> np.ndarray:
+    """Normalised log probabilities of the components along a last axis."""
+    if isinstance(s, Bernoulli):
+        l = s.log_odds
+        return np.stack([log_expit(-l), log_expit(l)], axis=-1)
+    with_points = np.where(s.is_point[..., None], 0.0, s.naturals[0])
+    log_p = with_points - logsumexp(with_points, axis=-1, keepdims=True)
+    if s.point is None:
+        return log_p
+    hot = np.where(s.is_point, s.point, -1.0)[..., None] == np.arange(log_p.shape[-1])
+    return np.where(s.is_point[..., None], np.where(hot, 0.0, -np.inf), log_p)
+
+
+def _to_selector(given: _Given) -> Family:
+    tame = np.stack([m.proper & p.proper for m, p in zip(given.means, given.precisions, strict=True)], axis=-1)
+    all_tame = (tame & (given.valid | given.s.is_point)[..., None]).all(axis=-1)
+    log_z = np.where(all_tame[..., None], given.log_z, 0.0)
+    if isinstance(given.s, Bernoulli):
+        return Bernoulli.from_log_odds(log_z[..., 1] - log_z[..., 0])
+    return Categorical.from_log_p(log_z - log_z.max(axis=-1, keepdims=True))
+
+
+def _part(given: _Given, k: int, target: Gaussian, other: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gap, variance and gain of x or of mean_k, were k the component."""
+    precision = given.precisions[k]
+    at = precision.is_point
+    mixed = given.tilts[k].mixed(target, other, 1.0)
+    if not np.any(at):
+        return mixed.gap, mixed.variance, mixed.gain
+    known = met(target, add_noise(other, 1.0 / np.where(at, precision.mean, 1.0)))
+    return tuple(np.where(at, p, q) for p, q in zip(known, mixed, strict=True))  # type: ignore[return-value]
+
+
+def _mixed(given: _Given, to: str) -> tuple[Gaussian, Mixed, np.ndarray]:
+    """The belief of x or of one component's mean."""
+    if to == "x":
+        target, probability = given.x, given.probability
+        parts = [_part(given, k, target, m) for k, m in enumerate(given.means)]
+    else:
+        k = int(to[4:])
+        target, probability = given.means[k], _one_and_rest(given.probability, k)
+        parts = [_part(given, k, target, given.x), alone(target)]
+    stacked = [np.stack(part, axis=-1) for part in zip(*parts, strict=True)]
+    # a branch that cannot be does not count, however wide it would be
+    stacked = [np.where(given.valid[..., None] & (probability > 0), part, 0.0) for part in stacked]
+    wide = np.isinf(stacked[1]).any(axis=-1)
+    stacked[1] = np.where(np.isinf(stacked[1]), 1.0, stacked[1])
+    return target, mix_branches(probability, target, *stacked), given.valid & ~wide
+
+
+def _one_and_rest(probability: np.ndarray, k: int) -> np.ndarray:
+    """The probability of k and that of all others, each without cancellation."""
+    others = [j for j in range(probability.shape[-1]) if j != k]
+    return np.stack([probability[..., k], probability[..., others].sum(axis=-1)], axis=-1)
+
+
+def _to_precision(given: _Given, k: int) -> Gamma:
+    """Mix the component's belief of its precision with the message that came in, by E tau and E log tau."""
+    own, tilt = given.precisions[k], given.tilts[k]
+    p = _one_and_rest(given.probability, k)
+    soft = given.valid & ~own.is_point & ~tilt.silent & (p[..., 0] > 0)
+    a, b = np.where(soft, own.naturals[0] + 1.0, 1.0), np.where(soft, own.naturals[1], 1.0)
+    mean = np.stack([np.where(soft, tilt.mean, 1.0), a / b], axis=-1)
+    gap = np.stack([np.where(soft, tilt.log_gap, 1.0), digamma_gap(a)], axis=-1)
+    total = (p * mean).sum(axis=-1)
+    # log E tau - E log tau, all of its parts positive
+    whole = (p * (gap + exp_excess(np.log(mean / total[..., None])))).sum(axis=-1)
+    belief = Gamma.from_mean_and_log_gap(total, whole)
+    first, second = belief.naturals[0] - own.naturals[0], belief.naturals[1] - own.naturals[1]
+    # certain of the component, with x and its mean known: the conjugate message
+    known = given.x.is_point & given.means[k].is_point & (p[..., 1] == 0)
+    d = np.where(known, given.x.mean - given.means[k].mean, 0.0)
+    first, second = np.where(known, 0.5, first), np.where(known, 0.5 * d**2, second)
+    return Gamma.from_naturals((np.where(soft, first, 0.0), np.where(soft, second, 0.0)))
