@@ -1,5 +1,7 @@
 """The loop: stepping, stopping, warning, rolling back, and saying so."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def test_steps_yield_a_usable_posterior_after_every_sweep():
     model, w = _model()
     means = [posterior[w].mean for posterior, _ in hg.steps(model, stop=hg.after(4))]
     assert len(means) == 4
-    moves = [np.abs(a - b).max() for a, b in zip(means, means[1:], strict=False)]
+    moves = [np.abs(a - b).max() for a, b in itertools.pairwise(means)]
     assert moves[0] > moves[-1] > 0
 
 
@@ -58,8 +60,6 @@ def test_the_trace_tells_every_sweep():
     assert len(changes) == posterior.n_sweeps and changes[-1] <= 1e-6 < changes[0]
     assert all(info.n_messages > 0 and info.seconds > 0 for info in posterior.trace.sweeps)
     assert "sweeps" in repr(posterior.trace)
-
-
 
 
 def test_a_diverging_sweep_is_rolled_back_and_damped():

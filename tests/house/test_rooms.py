@@ -25,7 +25,9 @@ def _rank(room: str) -> int:
 
 def _imports(tree: ast.AST):
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("heliograph"):
+        if isinstance(node, ast.ImportFrom) and node.module == "heliograph":
+            yield from (f"heliograph.{a.name}" for a in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("heliograph."):
             yield node.module
         elif isinstance(node, ast.Import):
             yield from (a.name for a in node.names if a.name.startswith("heliograph"))

@@ -26,7 +26,9 @@ def log_evidence(graph: Graph, tables: Tables) -> float:
         a = belief.log_normaliser()
         total += float(np.sum(a if node.observed is None else np.where(node.observed.is_point, 0.0, a)))
     for plate in graph.plates:
-        total += _row_evidence(graph, tables, plate) if isinstance(plate.factor, Dot) else _evidence(graph, tables, plate)
+        total += (
+            _row_evidence(graph, tables, plate) if isinstance(plate.factor, Dot) else _evidence(graph, tables, plate)
+        )
     return total
 
 

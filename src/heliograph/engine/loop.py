@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -83,11 +84,7 @@ def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> P
     """
     from heliograph.engine.progress import shown
 
-    last: Step | None = None
-    for last in shown(steps(model, **settings), progress):
-        pass
-    assert last is not None
-    posterior, info = last
+    posterior, info = deque(shown(steps(model, **settings), progress), maxlen=1).pop()
     if not posterior.converged and settings.get("stop") is None and settings.get("tolerance", 1e-3) > 0:
         warnings.warn(
             f"not converged after {posterior.n_sweeps} sweeps: variable {info.moving!r} still moves by {info.change:.2g} nats "
@@ -160,10 +157,10 @@ class _Run:
 
     def go(self) -> Iterator[Step]:
         """Yield after every sweep."""
-        self._initialise()
         start = clock()
         for task in self.schedule.once:
             self.sender.send(task, 0.0)
+        self._break_symmetry()
         if not self.schedule.sweep:
             info = self._info(1, 0.0, "", False, start)
             yield self._step(info, converged=True)
@@ -201,15 +198,17 @@ class _Run:
                 return
             yield self._step(info, False)
 
-    def _initialise(self) -> None:
-        """Messages start uniform, but where a factor breaks a symmetry by chance."""
+    def _break_symmetry(self) -> None:
+        """Messages start uniform, but where a factor needs chance to tell its components apart."""
         for plate in self.graph.plates:
             initial = getattr(plate.factor, "initial", None)
-            if initial is not None:
-                for port in plate.edges:
-                    message = initial(self.rng, port, plate.size, self.tables.sent[plate.position, port])
-                    if message is not None:
-                        self.tables.store(plate, port, message, None)
+            if initial is None:
+                continue
+            incoming = dict(plate.data)
+            incoming.update({port: self.tables.incoming(plate, port, None) for port in plate.edges})
+            for port, message in initial(self.rng, incoming).items():
+                if port in plate.edges and not self.graph.nodes[plate.edges[port].node].fully_observed:
+                    self.tables.store(plate, port, message, None)
 
     def _sweep(self, sweep: int) -> None:
         if not self.sequential:

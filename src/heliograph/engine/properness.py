@@ -10,7 +10,7 @@ Whatever the policy, a message that is not finite or would make the receiving be
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def finite(message: Family) -> np.ndarray:
     return ok
 
 
-def settle(new: Family, old: Family, cavity: Family | None, policy: str) -> Settled:
+def settle(new: Any, old: Any, cavity: Any, policy: str) -> Settled:
     """Apply the policy to a plate of new messages.
 
     `cavity` is the message that came in from the receiver (None where the factor did not need it).

@@ -119,7 +119,7 @@ def _only(chosen: list[int], n: int) -> np.ndarray:
 
 def _reach(start: np.ndarray, edges: list[list[int]]) -> np.ndarray:
     seen = start.copy()
-    stack = list(np.nonzero(start)[0])
+    stack = [int(k) for k in np.nonzero(start)[0]]
     while stack:
         for k in edges[stack.pop()]:
             if not seen[k]:

@@ -155,13 +155,13 @@ class Sender:
         assert isinstance(one, MultivariateGaussian)
         return total, one
 
-    def _rows_forward(self, plate: Plate, x: Any, used: Family) -> Family:
+    def _rows_forward(self, plate: Plate, x: Any, used: Any) -> Family:
         _, belief = self._vector(plate)
         if not belief.proper.all():
             return used.as_uniform()
         return Gaussian(*dot_forward(x, belief.mean[0], root=belief.whitener()[0].T)) / used
 
-    def _row_forward(self, plate: Plate, x: Any, used: Family) -> Family:
+    def _row_forward(self, plate: Plate, x: Any, used: Any) -> Family:
         total, belief = self._vector(plate)
         if self._moments is None or self._moments[0] is not total:
             moments = (belief.mean[0], belief.covariance[0]) if belief.proper.all() else None
@@ -188,10 +188,12 @@ class Sender:
             family.naturals[1][entry] += d_precision * np.outer(row, row)
         for a, b in zip(used.naturals, new.naturals, strict=True):
             a[rows] = b
-        changed = total.from_naturals(total.naturals)  # a new value, so that cached moments are not mistaken for its own
+        changed = total.from_naturals(
+            total.naturals
+        )  # a new value, so that cached moments are not mistaken for its own
         tables._total[edge.node] = changed
         if self._moments is not None and self._moments[0] is total and self._moments[1] is not None:
-            mean, covariance = self._moments[1]
+            _, covariance = self._moments[1]
             vx = covariance @ row
             growth = 1.0 + d_precision * (row @ vx)
             if growth > 1e-6:  # otherwise the update would amplify rounding: start again from the precision

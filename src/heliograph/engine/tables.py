@@ -53,7 +53,9 @@ class Tables:
         # a node whose edges all run entry by entry and are few gets its cavities as products
         self._plain = {
             n: len(meets) <= _FEW
-            and all(p.edges[port].index is None and not (isinstance(p.factor, Dot) and port == "w") for p, port in meets)
+            and all(
+                p.edges[port].index is None and not (isinstance(p.factor, Dot) and port == "w") for p, port in meets
+            )
             for n, meets in self._meets.items()
         }
 
@@ -159,18 +161,12 @@ class Tables:
     # ---- whole states -------------------------------------------------------------------------------------------
     def own(self) -> None:
         """Make every array this run's own, so that rows can be changed in place."""
-        for table in (self.sent, self._scattered, self.used):
-            for key, message in table.items():
-                table[key] = copied(message)
-        self._total = {}
+        self.restore(self.snapshot(copy=True), copy=False)
 
     def snapshot(self, copy: bool) -> Snapshot:
         """Everything needed to come back to this state; `copy` where arrays are changed in place."""
         keep = copied if copy else (lambda m: m)
-        return {
-            name: {k: keep(m) for k, m in getattr(self, name).items()}
-            for name in ("sent", "used", "_scattered")
-        }
+        return {name: {k: keep(m) for k, m in getattr(self, name).items()} for name in ("sent", "used", "_scattered")}
 
     def restore(self, snapshot: Snapshot, copy: bool) -> None:
         """Go back to a snapshot."""

@@ -81,7 +81,7 @@ class Trace:
             f"{self.n_asked} asked, {int(self.total('n_improper'))} improper, {int(self.total('n_failed'))} failed)"
         )
 
-    def plot(self, path: str | None = None, window: int = 100):  # noqa: ANN201 - a matplotlib figure
+    def plot(self, path: str | None = None, window: int = 100):
         """The paper's figure of temporal uncertainty: log predictive variance of every message, asks marked.
 
         Runs without learned factors show the change per sweep instead. Returns the matplotlib figure.

@@ -14,6 +14,7 @@ from heliograph.factors import (
     Between,
     Binomial,
     CategoricalDirichlet,
+    ConditionalTable,
     Difference,
     Dot,
     Equal,
@@ -25,7 +26,6 @@ from heliograph.factors import (
     Logistic,
     LogisticBernoulli,
     Maximum,
-    Mixture,
     MultivariateGaussianFactor,
     Poisson,
     PoissonLog,
@@ -58,6 +58,7 @@ from heliograph.graph.check import (
     check_probability,
 )
 from heliograph.graph.draw import render_dot, render_png, render_summary
+from heliograph.graph.mixture import build_mixture
 from heliograph.graph.records import Edge, Graph, Node, Plate
 from heliograph.graph.variable import Variable
 
@@ -161,9 +162,7 @@ class Builder:
         covariance = check_covariance(name, "covariance", covariance, d)
         plate = np.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2])
         shape = self._shape(name, plate, size)
-        message = MultivariateGaussian(
-            np.broadcast_to(mean, (*shape, d)), np.broadcast_to(covariance, (*shape, d, d))
-        )
+        message = MultivariateGaussian(np.broadcast_to(mean, (*shape, d)), np.broadcast_to(covariance, (*shape, d, d)))
         return self._with_prior(name, message, shape, d, observed, missing)
 
     def gamma(
@@ -225,9 +224,21 @@ class Builder:
         return self._from_parameters(name, Bernoulli, (check_probability(name, "p", p),), size, observed, missing)
 
     def categorical(
-        self, name: str, p: Any, *, size: Any = None, observed: Any = None, missing: Any = None
+        self,
+        name: str,
+        p: Any,
+        *,
+        given: Variable | None = None,
+        size: Any = None,
+        observed: Any = None,
+        missing: Any = None,
     ) -> Variable:
-        """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable."""
+        """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
+
+        With `given`, a Categorical variable, `p` is a table whose row k holds the probabilities when `given` is k.
+        """
+        if given is not None:
+            return self._given_category(name, p, given, size, observed, missing)
         if isinstance(p, Family):
             return self._from_message(name, p, (Categorical,), size, observed, missing)
         if isinstance(p, Variable):
@@ -242,6 +253,21 @@ class Builder:
         shape = self._shape(name, p.shape[:-1], size)
         message = Categorical(np.broadcast_to(p, (*shape, p.shape[-1])))
         return self._with_prior(name, message, shape, p.shape[-1], observed, missing)
+
+    def _given_category(
+        self, name: str, table: Any, given: Variable, size: Any, observed: Any, missing: Any
+    ) -> Variable:
+        self._want(name, "given", given, Categorical)
+        table = check_probability(name, "table", table)
+        if table.ndim < 2 or table.shape[-2] != given.node.dimension or not np.allclose(table.sum(axis=-1), 1.0):
+            raise ModelError(
+                f"variable {name!r}: its table has shape {table.shape}; it needs one row of probabilities (summing to 1) for each "
+                f"of the {given.node.dimension} categories of {given.name!r}"
+            )
+        return self._child(
+            name, ConditionalTable(), {"parent": given}, {"table": table}, Categorical, size, observed, missing,
+            dimension=table.shape[-1],
+        )  # fmt: skip
 
     def dirichlet(
         self, name: str, concentration: Any, *, size: Any = None, observed: Any = None, missing: Any = None
@@ -351,8 +377,6 @@ class Builder:
         `means` is an array of K scalar Gaussian variables; `precision` may be one of K Gamma variables. A Bernoulli
         selector chooses component 1 when it is true and component 0 otherwise.
         """
-        from heliograph.graph.mixture import build_mixture
-
         return build_mixture(self, name, selector, means, variance, precision, observed, missing)
 
     def constrain(self, event: Variable) -> None:
@@ -418,6 +442,20 @@ class Builder:
         """Draw the graph with graphviz' ``dot`` program, where it is installed."""
         return render_png(self.graph, path)
 
+    def _black_box(self, factor: Factor, arguments: dict[str, Any]) -> Variable:
+        """The output of a black-box factor called on variables; plain arrays are data."""
+        ports, data = {}, {}
+        for port, value in arguments.items():
+            if isinstance(value, Variable):
+                families = factor.families.get(port, ())
+                self._want(factor.name, port, value, families)
+                ports[port] = value
+            else:
+                data[port] = check_number(factor.name, port, value)
+        out = factor.families[factor.child][0]
+        return self._derive(f"{factor.name}({', '.join(v.name for v in ports.values())})", factor, ports, data, out,
+                            dimension=getattr(factor, "dimension", None))  # fmt: skip
+
     # ---- operators used by `Variable` ---------------------------------------------------------------------------
     def _add(self, a: Any, b: Any) -> Variable:
         if not isinstance(b, Variable):
@@ -450,7 +488,11 @@ class Builder:
         d = a.node.dimension
         if d is not None and kind is Scale and constant.ndim:
             raise ModelError(f"vector {a.name!r} can be scaled by a number only; use a matrix product for more")
-        return self._derive(label, kind(), {"x": a}, {"constant": constant}, a.family, dimension=d)
+        factor = kind()
+        if d is not None and kind is Shift:
+            constant = np.broadcast_to(constant, np.broadcast_shapes(constant.shape, (d,)))
+            factor.data_ranks = {"constant": 1}  # type: ignore[misc]  # one vector per element
+        return self._derive(label, factor, {"x": a}, {"constant": constant}, a.family, dimension=d)
 
     def _multiply(self, a: Variable, b: Any) -> Variable:
         if not isinstance(b, Variable):
@@ -481,11 +523,16 @@ class Builder:
             raise ModelError(f"X @ {w.name!r}: X holds NaN or infinite values; fill them in or drop those rows")
         rows = x if x.ndim == 2 else x.reshape(1, -1) if x.ndim == 1 else None
         if rows is None or rows.shape[1] != d:
-            raise ModelError(f"X @ {w.name!r}: X has shape {x.shape}, but {w.name!r} has {d} entries; X must be (n, {d})")
+            raise ModelError(
+                f"X @ {w.name!r}: X has shape {x.shape}, but {w.name!r} has {d} entries; X must be (n, {d})"
+            )
         shape = x.shape[:-1]
         out = self._node(f"X @ {w.name}", Gaussian, shape, None, given=False)
         index = np.asarray(w.entries().ravel())
-        edges = {"w": Edge(w.node.position, None if w.node.size == 1 else index, True), "out": Edge(out.position, None, True)}
+        edges = {
+            "w": Edge(w.node.position, None if w.node.size == 1 else index, True),
+            "out": Edge(out.position, None, True),
+        }
         self.graph.plates.append(Plate(len(self.graph.plates), "dot", Dot(), shape, edges, {"x": rows}))
         return Variable(self, out)
 
@@ -513,7 +560,9 @@ class Builder:
         """One plate over the broadcast shape of its ports; constants at a family's port become point masses."""
         label = f"factor {factor.name!r} ({name})"
         shapes = [v.shape for v in ports.values() if isinstance(v, Variable)]
-        shapes += [self._data_shape(factor, port, v) for port, v in {**ports, **data}.items() if not isinstance(v, Variable)]
+        shapes += [
+            self._data_shape(factor, port, v) for port, v in {**ports, **data}.items() if not isinstance(v, Variable)
+        ]
         try:
             full = np.broadcast_shapes(*shapes, *(() if shape is None else (shape,)))
         except ValueError:
@@ -639,12 +688,16 @@ class Builder:
     ) -> Variable:
         if not isinstance(message, families):
             wanted = " or ".join(f.__name__ for f in families)
-            raise UnsupportedError(f"variable {name!r}: a {type(message).__name__} message cannot be its prior; give a {wanted}")
+            raise UnsupportedError(
+                f"variable {name!r}: a {type(message).__name__} message cannot be its prior; give a {wanted}"
+            )
         if not np.all(message.proper):
             raise ModelError(f"variable {name!r}: its prior message is improper; multiply it with a proper one first")
         shape = self._shape(name, message.shape, size)
         event = message.naturals[0].shape[len(message.shape) :]
-        return self._with_prior(name, message.broadcast_to(shape), shape, event[0] if event else None, observed, missing)
+        return self._with_prior(
+            name, message.broadcast_to(shape), shape, event[0] if event else None, observed, missing
+        )
 
     def _with_prior(
         self, name: str, message: Family, shape: tuple[int, ...], dimension: int | None, observed: Any, missing: Any
@@ -687,7 +740,9 @@ class Builder:
             self._want(name, "argument", x, Gaussian)
             return x
         value = check_number(name, "argument", x)
-        node = self._node(f"constant {value}" if value.ndim == 0 else "constant", Gaussian, value.shape, None, given=False)
+        node = self._node(
+            f"constant {value}" if value.ndim == 0 else "constant", Gaussian, value.shape, None, given=False
+        )
         node.observed = Gaussian.point_mass(value.reshape(-1))
         return Variable(self, node)
 

@@ -51,7 +51,9 @@ def check_probability(name: str, what: str, value: Any) -> np.ndarray:
     """`value` as a float array between 0 and 1."""
     array = check_number(name, what, value)
     if ((array < 0) | (array > 1)).any():
-        raise ModelError(f"variable {name!r}: its {what} must lie between 0 and 1, not {array.min():g}..{array.max():g}")
+        raise ModelError(
+            f"variable {name!r}: its {what} must lie between 0 and 1, not {array.min():g}..{array.max():g}"
+        )
     return array
 
 
@@ -82,7 +84,9 @@ def check_counts(name: str, what: str, value: Any) -> np.ndarray:
     value = np.ma.filled(np.ma.asarray(value, dtype=float), np.nan)
     seen = value[~np.isnan(value)]
     if np.isinf(seen).any():
-        raise ModelError(f"variable {name!r}: its {what} holds infinite values; remove them or mark them missing with NaN")
+        raise ModelError(
+            f"variable {name!r}: its {what} holds infinite values; remove them or mark them missing with NaN"
+        )
     bad = seen[(seen < 0) | (seen != np.floor(seen))]
     if bad.size:
         raise ModelError(f"variable {name!r}: its {what} must be whole numbers of 0 or more, but {bad[0]:g} was given")
@@ -112,16 +116,20 @@ def check_observed(
         values = values.copy()
         values[missing] = np.nan
     flat = values.reshape(-1, *event)
-    gone = np.isnan(flat).any(axis=-1) if event else np.isnan(flat)
+    gone = np.asarray(np.isnan(flat).any(axis=-1) if event else np.isnan(flat))
     seen = flat[~gone]
     if np.isinf(seen).any():
-        raise ModelError(f"variable {name!r}: observed holds infinite values; remove them or mark them missing with NaN")
+        raise ModelError(
+            f"variable {name!r}: observed holds infinite values; remove them or mark them missing with NaN"
+        )
     ok = np.asarray(family.in_support(seen))  # type: ignore[attr-defined]
     if family is Categorical:
         ok = ok & (seen < dimension)
     if not ok.all():
         worst = seen[~ok][0]
-        raise ModelError(f"variable {name!r}: observed value {worst} is impossible; a {family.__name__} takes {_SUPPORT[family]}")
+        raise ModelError(
+            f"variable {name!r}: observed value {worst} is impossible; a {family.__name__} takes {_SUPPORT[family]}"
+        )
     flat = np.where(gone[:, None] if event else gone, np.nan, flat)
     if family.point_rank or dimension is None:
         return family.point_mass(flat)  # type: ignore[attr-defined]

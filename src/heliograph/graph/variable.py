@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ class Variable:
     @property
     def size(self) -> int:
         """The number of entries."""
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     def entries(self) -> np.ndarray:
         """The flat positions in the node, in this handle's shape."""
