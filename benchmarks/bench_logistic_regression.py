@@ -140,7 +140,9 @@ def main():
             print(f"n = {n:>9,}: {1e9 * per_datum[n]:7.0f} ns a datum and sweep")
             n *= 10
         if options.most >= 10**6:
-            print(f"time a datum at 1e6 over that at 1e4: {per_datum[10**6] / per_datum[10**4]:.2f} (goal: at most 1.3)")
+            print(
+                f"time a datum at 1e6 over that at 1e4: {per_datum[10**6] / per_datum[10**4]:.2f} (goal: at most 1.3)"
+            )
     top = min(options.most, 10**6)
     out = subprocess.run([sys.executable, __file__, "--memory", str(top)], capture_output=True, text=True, check=True)
     print(f"peak memory at n = {top:,}: {float(out.stdout):.2f} times the data's own bytes (goal: at most 4)")

@@ -21,7 +21,12 @@ def regression_table(rows: list[Regression]) -> Table:
         table.add_column(name, justify="right")
     for r in rows:
         table.add_row(
-            str(r.problem), str(r.n_sweeps), f"{1e3 * r.seconds:.1f}", f"{r.error:.3f}", f"{r.sd:.3f}", f"{r.log_evidence:.2f}"
+            str(r.problem),
+            str(r.n_sweeps),
+            f"{1e3 * r.seconds:.1f}",
+            f"{r.error:.3f}",
+            f"{r.sd:.3f}",
+            f"{r.log_evidence:.2f}",
         )
     return table
 
