@@ -62,32 +62,41 @@ def adapt(
     row = np.repeat(np.arange(n_rows), edges.shape[1] - 1)
     keep = right > left
     left, right, row = left[keep], right[keep], row[keep]
-    top = np.full(n_rows, -np.inf)
+    top = np.full(n_rows, -np.inf)  # highest node of the finished panels
     done: list[tuple[np.ndarray, ...]] = []
-    settled: list[np.ndarray] = []  # sums over finished panels, per row and test, relative to `top` at their time
+    settled: list[np.ndarray] = []  # sums over finished panels, per row and test, relative to exp(scale)
+    scale = np.zeros(n_rows)
     for level in range(_LEVELS):
         x = left[:, None] + (right - left)[:, None] * nodes
         log_p = log_density(x, row[:, None])
+        peak = log_p.max(axis=1, initial=-np.inf)
         highest = top.copy()
-        np.maximum.at(highest, row, log_p.max(axis=1, initial=-np.inf))
+        np.maximum.at(highest, row, peak)
         base = np.where(np.isfinite(highest), highest, 0.0)
         p = np.exp(log_p - base[row][:, None])
         values = [p] if tests is None else [p, *(p * np.abs(t) for t in tests(x, row[:, None]))]
         width = right - left
-        grow = np.exp(np.where(np.isfinite(top), top, base) - base)  # what was summed before, on the new scale
-        settled = [s * grow for s in settled] or [np.zeros(n_rows) for _ in values]
-        top = highest
+        # from the last level's scale to this one's; only those that underflowed there could overflow here
+        settled = [s * np.exp(np.minimum(scale - base, 700.0)) for s in settled] or [np.zeros(n_rows) for _ in values]
+        scale = base
         good = np.ones(row.shape[0], dtype=bool)
+        found = np.zeros(n_rows, dtype=bool)
         parts = []
         for value, before in zip(values, settled, strict=True):
             inside, rest = width * (value @ weights), width * np.abs(value @ tail).max(axis=1)
             # a peak seen at one node looks as wide as its panel: only resolved panels count for the total
-            sure = np.where(rest <= _RESOLVED * inside, inside, 0.0)
-            good &= rest <= _RESOLVED * (before + np.bincount(row, weights=sure, minlength=n_rows))[row]
+            sure = before + np.bincount(
+                row, weights=np.where(rest <= _RESOLVED * inside, inside, 0.0), minlength=n_rows
+            )
+            good &= rest <= _RESOLVED * sure[row]
+            found |= sure > 0
             parts.append(inside)
+        if not found.all():
+            good = np.where(found[row], good, ~_near_top(peak, left, row, highest))
         middle = 0.5 * (left + right)
         good |= (middle <= left) | (middle >= right) | (level == _LEVELS - 1)
         done.append((row[good], left[good], right[good], log_p[good]))
+        np.maximum.at(top, row[good], peak[good])
         settled = [
             s + np.bincount(row[good], weights=part[good], minlength=n_rows)
             for s, part in zip(settled, parts, strict=True)
@@ -105,6 +114,19 @@ def adapt(
     weight /= np.where(some, total, 1.0)[row][:, None]
     log_z = np.where(some, base + np.log(np.where(some, total, 1.0)), -np.inf)
     return Rule(row, left[:, None] + (right - left)[:, None] * nodes, weight, log_z)
+
+
+def _near_top(highest: np.ndarray, left: np.ndarray, row: np.ndarray, top: np.ndarray) -> np.ndarray:
+    """The panels with their row's highest node, and their neighbours: a peak between nodes is in one of them."""
+    order = np.lexsort((left, row))
+    at, r = (highest >= top[row])[order], row[order]
+    same = r[1:] == r[:-1]
+    near = at.copy()
+    near[1:] |= at[:-1] & same
+    near[:-1] |= at[1:] & same
+    result = np.empty_like(near)
+    result[order] = near
+    return result
 
 
 def around(low: np.ndarray, high: np.ndarray, centres: np.ndarray, widths: np.ndarray) -> np.ndarray:

@@ -122,8 +122,8 @@ def dot_forward(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Means ``x_i'm`` and variances ``x_i'V x_i`` of all rows, each of shape (n,).
 
-    The variance is the squared length of ``x_i'L`` with ``V = L L'``, so it is never negative; give `root` = L where it is
-    known. Temporary memory is one chunk of rows, whatever n.
+    The variance is the squared length of ``x_i'L`` with ``V = L L'``, so it is never negative; give `root` = L
+    where it is known. Temporary memory is one chunk of rows, whatever n.
     """
     x = _as_rows(x)
     n, d = x.shape

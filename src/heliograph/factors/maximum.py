@@ -131,7 +131,7 @@ def _branch(winner: Gaussian, loser: Gaussian, out: Gaussian) -> _Branch:
 def _valid(a: Gaussian, b: Gaussian, out: Gaussian) -> np.ndarray:
     """Where the tilted distribution can be normalised; raises where the three contradict each other."""
     tame = a.proper & b.proper
-    for one, other in ((a, b), (b, a)):
+    for one in (a, b):
         together = one.is_point | out.is_point | (one.naturals[1] + out.naturals[1] > 0)
         tame = tame & together
         if np.any(one.is_point & out.is_point & (one.mean > out.mean)):

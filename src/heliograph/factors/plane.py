@@ -35,7 +35,7 @@ def positive_definite(matrix: np.ndarray) -> np.ndarray:
 
 
 def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """``matrix^-1 right`` for symmetric matrices, the pseudo-inverse where they are singular; `right` is (..., d, k)."""
+    """``matrix^-1 right`` for symmetric matrices, by the pseudo-inverse where singular; `right` is (..., d, k)."""
     good = positive_definite(matrix)
     safe = np.where(good[..., None, None], matrix, np.eye(matrix.shape[-1]))
     result = np.linalg.solve(safe, right)
