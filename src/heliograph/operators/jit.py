@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +33,9 @@ from heliograph.operators.protocol import (
 )
 from heliograph.operators.targets import target_named
 
-__all__ = ["Direction", "JustInTime"]
+__all__ = ["Direction", "JustInTime", "View"]
+
+View = Callable[[np.random.Generator, Incoming, Setting], tuple[Incoming, int]]
 
 _SENT_INSTEAD = 1e5  # variance of the message that the authors' program sends for an improper one
 
@@ -42,6 +44,7 @@ _SENT_INSTEAD = 1e5  # variance of the message that the authors' program sends f
 class Direction:
     """What is known about the messages to one port, given messages of certain families."""
 
+    to: str
     learner: Learner | None = None  # None until the minibatch is full
     waiting: list[tuple[Incoming, np.ndarray]] = field(default_factory=list)  # answered, not yet learned
     n_learned: int = 0
@@ -61,7 +64,8 @@ class JustInTime:
     are predicted again with what was learned, and most need not be asked any more (None: all at once). With `share` one
     oracle run teaches every direction, else only the one that asked. `improper` says what to do with an oracle's
     message that is not a distribution: "engine" sends it (the engine has a policy) and learns its belief, "program"
-    sends N(0, 1e5), or the uniform message of another family, and learns nothing, as the authors' program.
+    sends N(0, 1e5), or the uniform message of another family, and learns nothing, as the authors' program. `view` may
+    put more data before the learner's eyes than came in; it says how often it called the factor for them.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class JustInTime:
         block: int | None = 64,
         share: bool = False,
         improper: str = "engine",
+        view: View | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         if minibatch < 1 or (block is not None and block < 1):
@@ -89,6 +94,7 @@ class JustInTime:
         self.block = block
         self.share = share
         self.improper = improper
+        self.view = view
         self.settings = dict(settings or {})  # what its maker needs to make it again
         self.directions: dict[str, Direction] = {}
 
@@ -116,11 +122,13 @@ class JustInTime:
         self, rng: np.random.Generator, to: str, incoming: Incoming, ask: Ask, setting: Setting = NOTHING_MORE
     ) -> Reply:
         """Messages to port `to` for a plate of tuples: predicted where certain, else asked and learned."""
-        return _Call(self, rng, to, incoming, ask).run()
+        seen, n_evaluations = (incoming, 0) if self.view is None else self.view(rng, incoming, setting)
+        reply = _Call(self, rng, to, incoming, seen, ask).run()
+        return reply._replace(n_evaluations=n_evaluations)
 
     def direction(self, to: str, incoming: Incoming) -> Direction:
         """What is known about this direction."""
-        return self.directions.setdefault(f"{to} | {signature(incoming)}", Direction())
+        return self.directions.setdefault(f"{to} | {signature(incoming)}", Direction(to))
 
     def learn(self, rng: np.random.Generator, to: str, incoming: Incoming, answer: Any) -> None:
         """Take in what an oracle answered about rows of tuples; rows it failed at are left out."""
@@ -151,7 +159,7 @@ class JustInTime:
         y = np.concatenate([v for _, v in direction.waiting])
         if direction.learner is None:
             learner = copy.deepcopy(self.learner)
-            learner.fit(rng, rows, y)
+            learner.fit(rng, direction.to, rows, y)
             direction.learner = learner
         else:
             direction.learner.update(rows, y)
@@ -168,7 +176,7 @@ class JustInTime:
         arrays: dict[str, np.ndarray] = {}
         header: dict[str, Any] = {"directions": []}
         for k, (key, d) in enumerate(self.directions.items()):
-            entry: dict[str, Any] = {"key": key, "n_learned": d.n_learned, "n_asked": d.n_asked}
+            entry: dict[str, Any] = {"key": key, "to": d.to, "n_learned": d.n_learned, "n_asked": d.n_asked}
             if d.learner is not None:
                 inside, entry["learner"] = d.learner.state()
                 arrays |= {f"{k}/learner/{name}": a for name, a in inside.items()}
@@ -183,7 +191,7 @@ class JustInTime:
         """Take the place of the operator that gave this state."""
         directions: dict[str, Direction] = {}
         for k, entry in enumerate(header["directions"]):
-            d = Direction(n_learned=int(entry["n_learned"]), n_asked=int(entry["n_asked"]))
+            d = Direction(str(entry["to"]), n_learned=int(entry["n_learned"]), n_asked=int(entry["n_asked"]))
             if "learner" in entry:
                 d.learner = copy.deepcopy(self.learner)
                 d.learner.restore(part(arrays, f"{k}/learner/"), entry["learner"])
@@ -203,10 +211,13 @@ class JustInTime:
 class _Call:
     """One call of `send`: what has been decided about each row so far."""
 
-    def __init__(self, operator: JustInTime, rng: np.random.Generator, to: str, incoming: Incoming, ask: Ask) -> None:
-        self.operator, self.rng, self.to, self.incoming, self.ask = operator, rng, to, incoming, ask
+    def __init__(
+        self, operator: JustInTime, rng: np.random.Generator, to: str, incoming: Incoming, seen: Incoming, ask: Ask
+    ) -> None:
+        self.operator, self.rng, self.to, self.ask = operator, rng, to, ask
+        self.incoming, self.seen = incoming, seen  # what the oracle is asked about, and what the learner sees
         self.cavity: Family = incoming[to]
-        self.direction = operator.direction(to, incoming)
+        self.direction = operator.direction(to, seen)
         self.n = len(self.cavity)
         self.parts: list[tuple[np.ndarray, Family]] = []
         self.asked = np.zeros(self.n, dtype=bool)
@@ -215,7 +226,7 @@ class _Call:
         self.n_asked, self.learning, self.prediction = 0, 0.0, 0.0
 
     def run(self) -> Reply:
-        can = embeddable(self.incoming)
+        can = embeddable(self.seen)
         self._absorb()
         if not can.all():
             self._ask(np.flatnonzero(~can))  # no kernel sees an improper message
@@ -242,7 +253,7 @@ class _Call:
     def _predict(self, rows: np.ndarray) -> tuple[Family, np.ndarray, np.ndarray]:
         start = time.perf_counter()
         assert self.direction.learner is not None
-        mean, variance = self.direction.learner.predict(rows_of(self.incoming, rows))
+        mean, variance = self.direction.learner.predict(rows_of(self.seen, rows))
         message, valid = self.operator.target.inverse(mean, self.cavity[rows])
         log_variance = np.log(variance, out=np.full(variance.shape, -np.inf), where=~(variance <= 0))
         if self.log_variance is None:
@@ -255,9 +266,9 @@ class _Call:
         """Ask about rows, learn the answer before anything else can happen, and keep the oracle's own messages."""
         if not len(rows):
             return
-        tuples = rows_of(self.incoming, rows)
+        tuples = rows_of(self.seen, rows)
         try:
-            answer = self.ask(tuples)
+            answer = self.ask(rows_of(self.incoming, rows))
         except BaseException as error:  # whatever it is, what was paid for is learned before it goes on
             done = getattr(error, "answered", None)
             if done is not None:

@@ -139,7 +139,7 @@ class KernelLearner:
         self.maps_: list[FeatureMap] = []
         self.posteriors_: list[linear.Posterior] = []
 
-    def fit(self, rng: np.random.Generator, incoming: Incoming, y: np.ndarray) -> None:
+    def fit(self, rng: np.random.Generator, to: str, incoming: Incoming, y: np.ndarray) -> None:
         """Choose widths, draw features, and learn the first rows."""
         kernel = median_heuristic(incoming, self.gamma_factor, self.axis, self.embedding)
         n_maps = 1 if self.features == "one" else y.shape[1]

@@ -94,8 +94,8 @@ class Operator(Protocol):
 class Learner(Protocol):
     """A regression from tuples of messages to q numbers, for one direction; its constructor only stores settings."""
 
-    def fit(self, rng: np.random.Generator, incoming: Incoming, y: np.ndarray) -> None:
-        """Learn from the first rows, and choose whatever is chosen once."""
+    def fit(self, rng: np.random.Generator, to: str, incoming: Incoming, y: np.ndarray) -> None:
+        """Learn from the first rows, and choose whatever is chosen once; the numbers are about messages to `to`."""
         ...
 
     def update(self, incoming: Incoming, y: np.ndarray) -> None:
