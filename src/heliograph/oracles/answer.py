@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.families import Family
 from heliograph.oracles.sampler import Sampler
 
-__all__ = ["Answer", "Oracle", "gather"]
+__all__ = ["Answer", "Oracle", "gather", "replace_rows", "take_answer"]
 
 
 class Answer(NamedTuple):
@@ -59,7 +59,7 @@ def gather(parts: Sequence[tuple[np.ndarray, Answer]], n: int) -> Answer:
     if len(order) != n:
         raise ValueError("the parts do not cover the plate")
     if len(parts) == 1:
-        return _take(answers[0], order)
+        return take_answer(answers[0], order)
     from heliograph.families import concatenate
 
     def join(values: list[Any]) -> Any:
@@ -75,10 +75,19 @@ def gather(parts: Sequence[tuple[np.ndarray, Answer]], n: int) -> Answer:
         *(join([a[k] for a in answers]) for k in range(len(Answer._fields) - 1)),
         n_evaluations=sum(a.n_evaluations for a in answers),
     )
-    return _take(joined, order)
+    return take_answer(joined, order)
 
 
-def _take(answer: Answer, rows: np.ndarray) -> Answer:
+def replace_rows(answer: Answer, rows: np.ndarray, by: Answer) -> Answer:
+    """`answer` with `rows` taken from another answer; the evaluations of both count."""
+    rest = np.setdiff1d(np.arange(len(answer.failed)), rows)
+    parts = [(rows, by), (rest, take_answer(answer, rest))] if len(rest) else [(rows, by._replace(n_evaluations=0))]
+    return gather(parts, len(answer.failed))._replace(n_evaluations=answer.n_evaluations + by.n_evaluations)
+
+
+def take_answer(answer: Answer, rows: np.ndarray) -> Answer:
+    """The answers of some rows."""
+
     def pick(value: Any) -> Any:
         if isinstance(value, dict):
             return {k: pick(v) for k, v in value.items()}

@@ -11,7 +11,17 @@ from heliograph.oracles.answer import Answer
 from heliograph.oracles.axis import Projection
 from heliograph.oracles.problem import Port, Problem
 
-__all__ = ["Frame", "answer_of", "blocks_of", "frame_of", "statistics_of"]
+__all__ = [
+    "Frame",
+    "answer_of",
+    "blank",
+    "blocks_of",
+    "choose",
+    "frame_of",
+    "frame_of_points",
+    "join_frames",
+    "statistics_of",
+]
 
 
 class Frame(NamedTuple):
@@ -41,6 +51,34 @@ def frame_of(problem: Problem, u: np.ndarray, v: np.ndarray, log_weights: np.nda
         # a variance of 0 (one draw has all the weight) or a rounding error must not become the unit
         least = np.abs(mean) * 1e-12 + 1e-100
         scales[port.name] = np.maximum(np.sqrt(variance), least)
+    return Frame(centres, scales)
+
+
+def join_frames(frames: list[Frame]) -> Frame:
+    """Frames of consecutive rows as one."""
+    first = frames[0]
+    return Frame(
+        {k: np.concatenate([f.centres[k] for f in frames]) for k in first.centres},
+        {k: np.concatenate([f.scales[k] for f in frames]) for k in first.scales},
+    )
+
+
+def frame_of_points(problem: Problem, row: np.ndarray, u: np.ndarray, v: np.ndarray, log_weights: np.ndarray) -> Frame:
+    """The same from weighted points (c, g, D), c of them of row ``row[c]``."""
+    n = problem.n
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, row, log_weights.max(axis=1))
+    w = np.exp(log_weights - np.where(np.isfinite(top), top, 0.0)[row][:, None])
+    total = np.maximum(np.bincount(row, w.sum(axis=1), minlength=n), 1e-300)
+    centres, scales = {}, {}
+    for port in ports_of(problem):
+        c = v if port is problem.output else u[..., port.columns]
+        mean, variance = np.zeros((n, c.shape[-1])), np.zeros((n, c.shape[-1]))
+        np.add.at(mean, row, (w[:, None] @ c)[:, 0])
+        mean /= total[:, None]
+        np.add.at(variance, row, (w[:, None] @ (c - mean[row][:, None]) ** 2)[:, 0])
+        centres[port.name] = mean
+        scales[port.name] = np.maximum(np.sqrt(variance / total[:, None]), np.abs(mean) * 1e-12 + 1e-100)
     return Frame(centres, scales)
 
 
@@ -98,17 +136,17 @@ def answer_of(
     for port in ports_of(problem):
         p = projections[port.name]
         known = port.message.is_point
-        beliefs[port.name] = _choose(failed | known, port.message, p.belief)
-        errors[port.name] = tuple(_blank(e, failed, known) for e in p.errors)
-        plain[port.name] = _blank(p.covariance, failed, known)
-        chart[port.name] = _blank(p.chart_covariance, failed, known)
-        kl[port.name] = _blank(p.expected_kl, failed, known)
+        beliefs[port.name] = choose(failed | known, port.message, p.belief)
+        errors[port.name] = tuple(blank(e, failed, known) for e in p.errors)
+        plain[port.name] = blank(p.covariance, failed, known)
+        chart[port.name] = blank(p.chart_covariance, failed, known)
+        kl[port.name] = blank(p.expected_kl, failed, known)
     for name, message in problem.fixed.items():
         shapes = [s.shape for s in message.expected_statistics()]  # type: ignore[attr-defined]
-        errors[name] = tuple(_blank(np.zeros(s), failed, False) for s in shapes)
+        errors[name] = tuple(blank(np.zeros(s), failed, False) for s in shapes)
         q = sum(int(np.prod(s[1:], dtype=int)) for s in shapes)
-        plain[name] = chart[name] = _blank(np.zeros((problem.n, q, q)), failed, False)
-        kl[name] = _blank(np.zeros(problem.n), failed, False)
+        plain[name] = chart[name] = blank(np.zeros((problem.n, q, q)), failed, False)
+        kl[name] = blank(np.zeros(problem.n), failed, False)
     order = [k for k in problem.sampler.ports if k in beliefs]
     return Answer(
         beliefs={k: beliefs[k] for k in order},
@@ -141,7 +179,8 @@ def _never_certain(
     log_m = port.axis.log_message(port.message, grid)
     odds = np.exp(log_m - log_m.max(axis=1, keepdims=True))
     unseen = np.where(p <= 0, 0.5 / (ess[:, None] + 1) * odds, 0.0)
-    unseen = np.where((p <= 0) & (unseen == 0), 1e-300, unseen)
+    if n_values == 2:  # of a Bernoulli neither value is ever impossible
+        unseen = np.where((p <= 0) & (unseen == 0), 1e-150, unseen)
     p = np.where(p <= 0, unseen, p)
     p = p / p.sum(axis=1, keepdims=True)
     if expected.shape[1] == 1:
@@ -150,7 +189,7 @@ def _never_certain(
     return p, covariance + extra
 
 
-def _choose(first: np.ndarray, a: Family, b: Family) -> Family:
+def choose(first: np.ndarray, a: Family, b: Family) -> Family:
     """Entries of `a` where `first`, else of `b`."""
     if not first.any():
         return b
@@ -158,7 +197,7 @@ def _choose(first: np.ndarray, a: Family, b: Family) -> Family:
     return concatenate([a, b])[np.where(first, np.arange(n), n + np.arange(n))]
 
 
-def _blank(a: np.ndarray, failed: np.ndarray, known: Any) -> np.ndarray:
+def blank(a: np.ndarray, failed: np.ndarray, known: Any) -> np.ndarray:
     """Infinite where the row failed, 0 where the value is known."""
     trailing = (1,) * (a.ndim - 1)
     a = np.where(np.reshape(np.broadcast_to(known, failed.shape), (-1, *trailing)), 0.0, a)

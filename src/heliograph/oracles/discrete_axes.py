@@ -14,7 +14,7 @@ __all__ = ["CoinAxis", "LabelAxis"]
 class CoinAxis:
     """A Bernoulli: the coordinate is 0 or 1."""
 
-    n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 1, True
+    n_coordinates, n_uniforms, n_statistics, n_values, discrete = 1, 1, 1, 2, True
 
     def value(self, u):
         return u[..., 0]
@@ -36,11 +36,12 @@ class CoinAxis:
 
     def project(self, expected, covariance, centre, scale):
         p = expected[:, 0]
-        sound = (p > 0) & (p < 1)
-        belief = Bernoulli(np.where(sound, p, 0.5))
-        spread = np.where(sound, p * (1 - p), 1.0)[:, None, None]
+        sound = (p >= 0) & (p <= 1)
+        p = np.clip(np.where(sound, p, 0.5), 1e-150, 1 - 2.0**-53)  # an estimate is never a point mass
+        belief = Bernoulli(p)
+        spread = (p * (1 - p))[:, None, None]
         kl = 0.5 * covariance[:, 0, 0] / spread[:, 0, 0]
-        return Projection(belief, (errors_of(covariance)[:, 0],), covariance, covariance / spread**2, kl, sound)
+        return Projection(belief, (errors_of(covariance)[:, 0],), covariance, covariance / spread / spread, kl, sound)
 
 
 class LabelAxis:
@@ -49,7 +50,7 @@ class LabelAxis:
     n_coordinates, n_uniforms, discrete = 1, 1, True
 
     def __init__(self, size: int) -> None:
-        self.n_statistics = size
+        self.n_statistics = self.n_values = size
 
     def value(self, u):
         return u[..., 0].astype(int)
@@ -70,9 +71,10 @@ class LabelAxis:
         return (u == np.arange(self.n_statistics)).astype(float)
 
     def project(self, expected, covariance, centre, scale):
-        sound = (expected > 0).all(axis=-1)
+        sound = (expected >= 0).all(axis=-1) & (expected.sum(axis=-1) > 0)
         p = np.where(sound[:, None], expected, 1.0)
         p = p / p.sum(axis=-1, keepdims=True)
-        chart = covariance / (p[:, :, None] * p[:, None, :])
-        kl = 0.5 * (np.diagonal(covariance, axis1=-2, axis2=-1) / p).sum(-1)
+        unit = np.where(p > 0, p, 1.0)
+        chart = covariance / (unit[:, :, None] * unit[:, None, :])
+        kl = 0.5 * (np.diagonal(covariance, axis1=-2, axis2=-1) / unit).sum(-1)
         return Projection(Categorical(p), (errors_of(covariance),), covariance, chart, kl, sound)

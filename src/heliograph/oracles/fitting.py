@@ -34,20 +34,19 @@ def temper(log_weights: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarra
 
 
 def fit(
-    rng: np.random.Generator, problem: Problem, base: Proposal, u: np.ndarray, log_weights: np.ndarray
-) -> tuple[Proposal, np.ndarray]:
-    """A proposal from weighted draws (n, s, D), and the power of the weights it was fitted to.
+    rng: np.random.Generator, problem: Problem, base: Proposal, u: np.ndarray, w: np.ndarray, power: np.ndarray
+) -> Proposal:
+    """A proposal from draws (n, s, D) with weights (n, s) that sum to 1 and were tempered by `power`.
 
     Two tenths stay with `base`, so that whatever the fit missed can still be met.
     """
     columns = _columns(problem)
     n, d = len(u), len(columns)
-    w, power = temper(log_weights, least=min(10.0 * (d + 2), 0.25 * u.shape[1]))
     tables = tuple(
         _refit_table(t, u[:, :, p.columns.start], w) for p, t in zip(problem.discrete, base.tables, strict=True)
     )
     if not d:
-        return base._replace(tables=tables), power
+        return base._replace(tables=tables)
     v = u[..., columns]
     mean = np.einsum("ns,nsd->nd", w, v)
     centred = v - mean[:, None]
@@ -59,13 +58,15 @@ def fit(
     local_means = mean[:, None] + means @ np.swapaxes(root, 1, 2)
     local_roots = root[:, None] @ np.linalg.cholesky(_WIDEN * covariances)
     means = np.concatenate([mean[:, None], local_means], axis=1)
-    roots = np.concatenate([np.sqrt(2 * _WIDEN) * root[:, None], local_roots], axis=1)
+    # far from the target (a small power) the widest part strides ahead
+    stride = np.sqrt(2 * _WIDEN * np.minimum(1 / power, 16.0))
+    roots = np.concatenate([stride[:, None, None, None] * root[:, None], local_roots], axis=1)
     shares = np.concatenate([0.2 * base.weights, np.full((n, 1), 0.2), 0.6 * shares], axis=1)
     inverses = np.linalg.inv(roots)
     if base.means.shape[1]:
         means, roots = np.concatenate([base.means, means], axis=1), np.concatenate([base.roots, roots], axis=1)
         inverses = np.concatenate([base.inverses, inverses], axis=1)
-    return Proposal(shares, base.products, means, roots, inverses, tables), power
+    return Proposal(shares, base.products, means, roots, inverses, tables)
 
 
 def _local_parts(rng: np.random.Generator, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError, UnsupportedError
-from heliograph.families import Family, concatenate
-from heliograph.oracles.answer import Answer, gather
-from heliograph.oracles.assembly import Frame, answer_of, blocks_of, frame_of, statistics_of
-from heliograph.oracles.diagnostics import effective_sample_size, pareto_k, tail_length
-from heliograph.oracles.fitting import fit
-from heliograph.oracles.problem import Port, Problem, groups_of, log_inputs, take_rows, walk
-from heliograph.oracles.proposal import Proposal, draw, log_density, n_uniforms, stand_in, take_proposal
+from heliograph.families import Family
+from heliograph.oracles.adapting import adapt, first_proposal
+from heliograph.oracles.answer import Answer, gather, replace_rows, take_answer
+from heliograph.oracles.assembly import Frame, answer_of, blocks_of, frame_of, join_frames, statistics_of
+from heliograph.oracles.certain import answer_if_certain
+from heliograph.oracles.diagnostics import pareto_k, tail_length
+from heliograph.oracles.pool import Pool
+from heliograph.oracles.problem import Problem, groups_of, take_rows
+from heliograph.oracles.proposal import Proposal, n_uniforms, take_proposal
 from heliograph.oracles.sampler import Sampler
 from heliograph.oracles.sums import Sums, add, empty_sums, estimate
 from heliograph.oracles.uniforms import Uniforms, uniforms_for
+from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, weigh
 
 __all__ = ["ImportanceOracle"]
 
 _CHUNK = 2**17  # calls of the user's function at a time: some 50 MB of temporaries
-_BROADEN = 2.25  # variance of the wide half of the defensive mixture; the same as 1.5 standard deviations
-_STAND_INS = (1.0, 10.0, 100.0)  # widths tried on the axis of an input about which nothing is known
-
-Match = Callable[[Port, np.ndarray], np.ndarray]  # the output's port and coordinates -> log weight
-
-
-class Draws(NamedTuple):
-    """Weighted draws of a chunk."""
-
-    u: np.ndarray  # (n, s, D)
-    v: np.ndarray  # (n, s, Dout)
-    log_weights: np.ndarray  # (n, s)
-    edge: np.ndarray  # (n, s) bool
-    bad: np.ndarray  # (n,) bool: a weight was NaN or infinite
 
 
 @dataclass(frozen=True)
@@ -59,14 +47,15 @@ class ImportanceOracle:
     precision: float | None = None
     budget: int | None = None  # draws a message; None is 16 times n_samples
     n_pilot: int = 1024
-    max_rounds: int = 8
+    max_rounds: int = 12
     k_threshold: float = 0.7
     min_ess: float = 50.0
     n_replicates: int = 16  # of Sobol draws: their spread is the standard error
+    pool: Pool | None = None
 
     def ask(self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Answer:
         """The beliefs of every direction, one row for each incoming tuple."""
-        return self.ask_matching(rng, sampler, incoming, _log_output)
+        return self.ask_matching(rng, sampler, incoming, log_output)
 
     def ask_matching(
         self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], match: Match
@@ -76,8 +65,11 @@ class ImportanceOracle:
         n = 0
         for rows, problem in groups_of(sampler, incoming):
             n += len(rows)
-            if match is _log_output:
-                _refuse_observed(problem)
+            if not problem.inputs and not sampler.stochastic:
+                parts.append((rows, answer_if_certain(rng, problem)))
+                continue
+            if match is log_output:
+                refuse_observed(problem)
             known = np.ones(problem.n, dtype=bool)
             for port in problem.continuous:
                 known &= port.message.proper
@@ -90,80 +82,93 @@ class ImportanceOracle:
         return gather(parts, n)
 
     def _ask_block(self, rng: np.random.Generator, problem: Problem, match: Match) -> Answer:
-        base = self._base(problem)
-        n_spent = 0
-        groups = [(np.arange(problem.n), base)]
-        if self.adapt and problem.inputs:
-            fitted, adapted, n_spent = self._adapt(rng, problem, base, match)
-            plain = np.flatnonzero(~adapted)
-            groups = [(plain, take_proposal(base, plain))] if len(plain) else []
-            if adapted.any():
-                groups.append((np.flatnonzero(adapted), fitted))
-        parts = [(rows, self._run(rng, take_rows(problem, rows), proposal, match)) for rows, proposal in groups]
+        if self.pool is None:
+            return self._ask_anew(rng, problem, match)
+        parts = []
+        left = np.arange(problem.n)
+        for batch in self.pool.candidates(problem):
+            rows = left[batch.fits(take_rows(problem, left))]
+            if not len(rows):
+                continue
+            answer = self._reweigh(take_rows(problem, rows), batch.draws, batch.n_replicates, match)
+            good = ~answer.failed & (answer.ess >= self.pool.min_ess)
+            if self.precision is not None:
+                good &= answer.label_noise <= self.precision
+            if good.any():
+                parts.append((rows[good], take_answer(answer, np.flatnonzero(good))))
+                left = np.setdiff1d(left, rows[good])
+        if len(left):
+            parts.append((left, self._ask_anew(rng, take_rows(problem, left), match)))
+        return gather(parts, problem.n)
+
+    def _reweigh(self, problem: Problem, kept: Draws, n_replicates: int, match: Match) -> Answer:
+        """An answer from draws (1, s, .) that some earlier message paid for."""
+        n, s = problem.n, kept.log_q.shape[1]
+        sums = empty_sums(n, blocks_of(problem), n_replicates, tail_length(s))
+        frames, bad = [], np.zeros(n, dtype=bool)
+        step = max(1, _CHUNK // s)
+        for start in range(0, n, step):
+            rows = np.arange(start, min(start + step, n))
+            some = take_rows(problem, rows)
+            shared = (kept.u, kept.v, kept.log_q, kept.edge)
+            u, v, log_q, edge = (np.broadcast_to(a, (len(rows), *a.shape[1:])) for a in shared)
+            drawn = weigh(some, u, v, log_q, edge, match)
+            frame = frame_of(some, u, v, drawn.log_weights)
+            frames.append(frame)
+            t = statistics_of(some, frame, slice(None), u, v, edge)
+            bad[rows] = drawn.bad
+            width = s // n_replicates
+            for r in range(n_replicates):
+                own = slice(r * width, (r + 1) * width)
+                add(sums, rows, r, drawn.log_weights[:, own], t[:, own])
+        return self._judge(problem, join_frames(frames), sums, bad, 0)
+
+    def _ask_anew(self, rng: np.random.Generator, problem: Problem, match: Match) -> Answer:
+        base = first_proposal(self.proposal, problem)
+        if not (self.adapt and problem.inputs):
+            return self._run(rng, problem, base, match)
+        size = min(self.n_pilot, self.n_samples)
+        proposal, adapted, spent = self._refit(rng, problem, base, base, match, size)
+        parts = []
+        for rows, own in ((np.flatnonzero(~adapted), base), (np.flatnonzero(adapted), proposal)):
+            if len(rows):
+                parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
         answer = gather(parts, problem.n)
-        return answer._replace(n_evaluations=answer.n_evaluations + n_spent)
+        again = np.flatnonzero(answer.failed)
+        step = max(1, _CHUNK // (16 * size))
+        for at in range(0, len(again), step):
+            rows = again[at : at + step]
+            # the unadapted rows of a mixed block start from the base, which is part of every fitted proposal
+            start = take_proposal(proposal if adapted[rows].all() else base, rows)
+            better, n_more = self._retry(rng, take_rows(problem, rows), take_proposal(base, rows), start, match, size)
+            spent += n_more
+            answer = replace_rows(answer, rows, better)
+        return answer._replace(n_evaluations=answer.n_evaluations + spent)
 
-    # ---- the proposal -------------------------------------------------------------------------------------------
-    def _base(self, problem: Problem) -> Proposal:
-        ports, n = problem.continuous, problem.n
-        d = sum(p.axis.n_coordinates for p in ports)
-        # half of the chance of a discrete input goes to all its values alike, so that none is never tried
-        tables = tuple(_table(p) for p in problem.discrete)
-        none = np.zeros((n, 0, d)), np.zeros((n, 0, d, d)), np.zeros((n, 0, d, d))
-        if not isinstance(self.proposal, str):
-            product = tuple(_fixed(self.proposal, p, n) for p in ports)
-            return Proposal(np.ones((n, 1)), (product,), *none, tables)
-        if self.proposal not in ("defensive", "cavity"):
-            raise ModelError(f"a proposal is 'defensive', 'cavity' or a Family, not {self.proposal!r}")
-        if all(p.message.proper.all() for p in ports):
-            cavity = tuple(p.message for p in ports)
-            if self.proposal == "cavity" or not ports:
-                return Proposal(np.ones((n, 1)), (cavity,), *none, tables)
-            wide = tuple(p.axis.broaden(p.message, _BROADEN) for p in ports)
-            return Proposal(np.full((n, 2), 0.5), (cavity, wide), *none, tables)
-        moments = [stand_in(problem, scale) for scale in _STAND_INS]
-        means = np.stack([m for m, _ in moments], axis=1)
-        roots = np.linalg.cholesky(np.stack([v for _, v in moments], axis=1))
-        k = len(_STAND_INS)
-        return Proposal(np.full((n, k), 1 / k), (), means, roots, np.linalg.inv(roots), tables)
-
-    def _adapt(
-        self, rng: np.random.Generator, problem: Problem, base: Proposal, match: Match
-    ) -> tuple[Proposal, np.ndarray, int]:
-        """Fitted proposals of the rows that needed one, which rows, and what it cost."""
-        n, size = problem.n, min(self.n_pilot, self.n_samples)
-        supply = uniforms_for(rng, n, n_uniforms(problem), "random")
-        need = np.arange(n)
-        chosen: dict[int, Proposal] = {}
-        best = np.zeros(n)
-        proposal, spent = base, 0
-        for rounds in range(self.max_rounds + 1):
-            here = take_rows(problem, need)
-            drawn = _look(rng, here, proposal, supply.take(0, size, need), match)
-            spent += size * len(need)
-            ess = effective_sample_size(drawn.log_weights)
-            k = pareto_k(_largest(drawn.log_weights, tail_length(size)))
-            # the best proposal so far stays: a later fit may have lost a mode
-            better = ess > best[need]
-            if rounds:
-                for i in np.flatnonzero(better):
-                    chosen[int(need[i])] = take_proposal(proposal, np.array([i]))
-            best[need] = np.maximum(best[need], ess)
-            poor = (ess < (0.1 if rounds == 0 else 0.2) * size) | (k > self.k_threshold)
-            stalled = rounds > 2 and not better.any()
-            if not poor.any() or rounds == self.max_rounds or stalled:
+    def _retry(
+        self, rng: np.random.Generator, problem: Problem, base: Proposal, start: Proposal, match: Match, size: int
+    ) -> tuple[Answer, int]:
+        """Look again, harder: a pilot may have lost a mode that the run then stumbled on."""
+        spent = 0
+        proposal, answer = start, None
+        left = np.arange(problem.n)
+        for more in (4, 16):
+            some, own = take_rows(problem, left), take_proposal(base, left)
+            fitted, _, n_more = self._refit(rng, some, own, take_proposal(proposal, left), match, more * size)
+            spent += n_more
+            found = self._run(rng, some, fitted, match)
+            answer = found if answer is None else replace_rows(answer, left, found)
+            if len(left) < problem.n or not found.failed.any():
                 break
-            kept = np.flatnonzero(poor)
-            need = need[kept]
-            drawn = Draws(*(a[kept] for a in drawn))
-            proposal, _ = fit(rng, take_rows(problem, need), take_proposal(base, need), drawn.u, drawn.log_weights)
-        adapted = np.zeros(n, dtype=bool)
-        adapted[list(chosen)] = True
-        if not chosen:
-            return base, adapted, spent
-        return _stack([chosen[int(i)] for i in np.flatnonzero(adapted)]), adapted, spent
+            proposal, left = fitted, np.flatnonzero(found.failed)
+        assert answer is not None
+        return answer, spent
 
-    # ---- the run ------------------------------------------------------------------------------------------------
+    def _refit(
+        self, rng: np.random.Generator, problem: Problem, base: Proposal, start: Proposal, match: Match, size: int
+    ) -> tuple[Proposal, np.ndarray, int]:
+        return adapt(rng, problem, base, start, match, size, self.max_rounds, self.k_threshold)
+
     def _run(self, rng: np.random.Generator, problem: Problem, proposal: Proposal, match: Match) -> Answer:
         supply = uniforms_for(rng, problem.n, n_uniforms(problem), self.draws, self.n_replicates)
         per_replicate = -(-self.n_samples // supply.n_replicates)
@@ -178,10 +183,7 @@ class ImportanceOracle:
         while True:
             frame = self._extend(rng, problem, proposal, match, supply, sums, rows, per_replicate, frame, bad)
             spent += per_replicate * supply.n_replicates * len(rows)
-            e = estimate(sums)
-            k = pareto_k(sums.tail)
-            failed = bad | (e.ess < self.min_ess) | (k > self.k_threshold)
-            answer = answer_of(problem, frame, e.mean, e.covariances, e.log_z, e.log_z_error, e.ess, k, failed, spent)
+            answer = self._judge(problem, frame, sums, bad, spent)
             if self.precision is None:
                 return answer
             wanting = ~bad & (answer.failed | (answer.label_noise > self.precision))
@@ -189,6 +191,15 @@ class ImportanceOracle:
             if not len(rows):
                 return answer
             per_replicate = int(sums.count[rows[0]]) // supply.n_replicates
+
+    def _judge(self, problem: Problem, frame: Frame, sums: Sums, bad: np.ndarray, spent: int) -> Answer:
+        """The sums as an answer, with the rows that cannot be trusted marked."""
+        e = estimate(sums)
+        k = pareto_k(sums.tail)
+        # a tail that heavy leaves few effective draws; where most are effective the fit was fooled by ties
+        heavy = (k > self.k_threshold) & (e.ess < 0.2 * sums.count)
+        failed = bad | (e.ess < self.min_ess) | heavy
+        return answer_of(problem, frame, e.mean, e.covariances, e.log_z, e.log_z_error, e.ess, k, failed, spent)
 
     def _extend(
         self,
@@ -204,78 +215,21 @@ class ImportanceOracle:
         bad: np.ndarray,
     ) -> Frame:
         """Add `per_replicate` draws to every replicate of some rows, in chunks."""
+        kept: list[Draws] = []
+        storing = self.pool is not None and not sums.count.any()
         some, these = take_rows(problem, rows), take_proposal(proposal, rows)
         size = 1 << max(0, (_CHUNK // len(rows)).bit_length() - 1)
         for replicate in range(supply.n_replicates):
             for start in range(0, per_replicate, size):
                 width = min(size, per_replicate - start)
-                drawn = _look(rng, some, these, supply.take(replicate, width, rows), match)
+                drawn = look(rng, some, these, supply.take(replicate, width, rows), match)
                 frame = frame or frame_of(some, drawn.u, drawn.v, drawn.log_weights)
                 bad[rows] |= drawn.bad
-                add(
-                    sums,
-                    rows,
-                    replicate,
-                    drawn.log_weights,
-                    statistics_of(some, frame, rows, drawn.u, drawn.v, drawn.edge),
-                )
+                if storing:
+                    kept.append(drawn)
+                t = statistics_of(some, frame, rows, drawn.u, drawn.v, drawn.edge)
+                add(sums, rows, replicate, drawn.log_weights, t)
+        if self.pool is not None and storing:
+            self.pool.keep(some, kept, supply.n_replicates)
         assert frame is not None
         return frame
-
-
-def _look(rng: np.random.Generator, problem: Problem, proposal: Proposal, uniforms: np.ndarray, match: Match) -> Draws:
-    """Draw, call, weigh: eq. (2)'s weights, the product of all messages over the proposal."""
-    u = draw(problem, proposal, uniforms)
-    v, edge = walk(rng, problem, u)
-    log_w = log_inputs(problem, u) - log_density(problem, proposal, u) + match(problem.output, v)
-    wrong = np.isnan(log_w) | np.isposinf(log_w)
-    return Draws(u, v, np.where(wrong, -np.inf, log_w), edge, np.asarray(wrong.any(axis=1)))
-
-
-def _log_output(output: Port, v: np.ndarray) -> np.ndarray:
-    return output.axis.log_message(output.message, v)
-
-
-def _refuse_observed(problem: Problem) -> None:
-    if not problem.output.axis.discrete and problem.output.message.is_point.any():
-        raise UnsupportedError(
-            f"the output of factor {problem.sampler.name!r} is observed exactly, and no draw of a continuous value "
-            "ever equals an observation: put noise between the two (a Gaussian around the output), or use oracle='abc'"
-        )
-
-
-def _table(port: Port) -> np.ndarray:
-    p = port.axis.probabilities(port.message)
-    return 0.5 * p + 0.5 / p.shape[1]
-
-
-def _fixed(proposal: Family | Mapping[str, Family], port: Port, n: int) -> Family:
-    message = proposal if isinstance(proposal, Family) else proposal.get(port.name, port.message)
-    if type(message) is not type(port.message):
-        wanted, given = type(port.message).__name__, type(message).__name__
-        raise ModelError(f"the proposal for port {port.name!r} must be a {wanted}, not a {given}")
-    message = message.broadcast_to((n,))
-    if not message.proper.all():
-        raise ModelError(f"the proposal for port {port.name!r} must be proper")
-    return message
-
-
-def _largest(log_weights: np.ndarray, n_tail: int) -> np.ndarray:
-    return np.partition(log_weights, log_weights.shape[1] - n_tail - 1, axis=1)[:, -n_tail - 1 :]
-
-
-def _stack(proposals: list[Proposal]) -> Proposal:
-    """Proposals of one row each as one of many rows."""
-    first = proposals[0]
-    products = tuple(
-        tuple(concatenate([p.products[c][j] for p in proposals]) for j in range(len(first.products[c])))
-        for c in range(len(first.products))
-    )
-    return Proposal(
-        np.concatenate([p.weights for p in proposals]),
-        products,
-        np.concatenate([p.means for p in proposals]),
-        np.concatenate([p.roots for p in proposals]),
-        np.concatenate([p.inverses for p in proposals]),
-        tuple(np.concatenate([p.tables[j] for p in proposals]) for j in range(len(first.tables))),
-    )

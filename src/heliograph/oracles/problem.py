@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
-from heliograph.families import Family
+from heliograph.families import Categorical, Family
 from heliograph.oracles.axes import axis_of
 from heliograph.oracles.sampler import Sampler, evaluate
 
@@ -140,6 +140,10 @@ def _sorted_out(sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[dict[str
     messages = {k: incoming[k] for k in sampler.ports if isinstance(incoming[k], Family)}
     if sampler.child not in messages:
         value = np.asarray(incoming[sampler.child])
+        if sampler.output is Categorical:
+            raise ModelError(
+                f"give the output of factor {sampler.name!r} as Categorical.point_mass(index, n_categories)"
+            )
         messages[sampler.child] = sampler.output.point_mass(value)  # type: ignore[attr-defined]
     if type(messages[sampler.child]) is not sampler.output:
         raise UnsupportedError(

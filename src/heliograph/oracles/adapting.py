@@ -1,0 +1,136 @@
+"""Choosing a proposal: the first one, and its re-fitting where the pilot's weights go badly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.families import Family, concatenate
+from heliograph.oracles.diagnostics import effective_sample_size, pareto_k, tail_length
+from heliograph.oracles.fitting import fit, temper
+from heliograph.oracles.problem import Port, Problem, take_rows
+from heliograph.oracles.proposal import Proposal, n_uniforms, stand_in, take_proposal
+from heliograph.oracles.uniforms import uniforms_for
+from heliograph.oracles.weighing import Match, look
+
+__all__ = ["adapt", "first_proposal"]
+
+_BROADEN = 2.25  # variance of the wide half of the defensive mixture; the same as 1.5 standard deviations
+_STAND_INS = (1.0, 10.0, 100.0)  # widths tried on the axis of an input about which nothing is known
+
+
+def first_proposal(kind: str | Family | Mapping[str, Family], problem: Problem) -> Proposal:
+    """Where to draw before anything was seen: "cavity", "defensive", or given families."""
+    ports, n = problem.continuous, problem.n
+    d = sum(p.axis.n_coordinates for p in ports)
+    # half of the chance of a discrete input goes to all its values alike, so that none is never tried
+    tables = tuple(_table(p) for p in problem.discrete)
+    none = np.zeros((n, 0, d)), np.zeros((n, 0, d, d)), np.zeros((n, 0, d, d))
+    if not isinstance(kind, str):
+        product = tuple(_fixed(kind, p, n) for p in ports)
+        return Proposal(np.ones((n, 1)), (product,), *none, tables)
+    if kind not in ("defensive", "cavity"):
+        raise ModelError(f"a proposal is 'defensive', 'cavity' or a Family, not {kind!r}")
+    if all(p.message.proper.all() for p in ports):
+        cavity = tuple(p.message for p in ports)
+        if kind == "cavity" or not ports:
+            return Proposal(np.ones((n, 1)), (cavity,), *none, tables)
+        wide = tuple(p.axis.broaden(p.message, _BROADEN) for p in ports)
+        return Proposal(np.full((n, 2), 0.5), (cavity, wide), *none, tables)
+    moments = [stand_in(problem, scale) for scale in _STAND_INS]
+    means = np.stack([m for m, _ in moments], axis=1)
+    roots = np.linalg.cholesky(np.stack([v for _, v in moments], axis=1))
+    k = len(_STAND_INS)
+    return Proposal(np.full((n, k), 1 / k), (), means, roots, np.linalg.inv(roots), tables)
+
+
+def adapt(
+    rng: np.random.Generator,
+    problem: Problem,
+    base: Proposal,
+    start: Proposal,
+    match: Match,
+    size: int,
+    max_rounds: int,
+    k_threshold: float,
+) -> tuple[Proposal, np.ndarray, int]:
+    """Re-fit the proposals of rows whose pilot of `size` draws goes badly: proposals, which rows, and the cost."""
+    n = problem.n
+    supply = uniforms_for(rng, n, n_uniforms(problem), "random")
+    least = min(10.0 * (problem.n_coordinates + 2), 0.25 * size)
+    adapted, top, idle = np.zeros(n, dtype=bool), np.full(n, -np.inf), np.zeros(n)
+    best = np.zeros(n)
+    need, proposal, spent = np.arange(n), start, 0
+    fitted: list[tuple[np.ndarray, Proposal]] = []
+    u, log_w = np.empty((n, 0, problem.n_coordinates)), np.empty((n, 0))
+    for rounds in range(max_rounds + 1):
+        drawn = look(rng, take_rows(problem, need), proposal, supply.take(0, size, need), match)
+        spent += size * len(need)
+        ess = effective_sample_size(drawn.log_weights)
+        k = pareto_k(_largest(drawn.log_weights, tail_length(size)))
+        highest = drawn.log_weights.max(axis=1)
+        moving = (ess > 1.05 * best[need]) | (highest > top[need] + 1.0)
+        best[need], top[need] = np.maximum(best[need], ess), np.maximum(top[need], highest)
+        idle[need] = np.where(moving, 0, idle[need] + 1)
+        heavy = (k > k_threshold) & (ess < 0.2 * size)  # a heavy tail with most draws effective is a fit fooled by ties
+        poor = (ess < (0.1 if rounds == 0 else 0.25) * size) | heavy
+        kept = np.flatnonzero(poor & (idle[need] < 3) & np.isfinite(top[need]))
+        if not len(kept) or rounds == max_rounds:
+            break
+        # the draws of a few rounds together: a mode that one round lost is remembered by the others
+        u = np.concatenate([u[kept][:, -3 * size :], drawn.u[kept]], axis=1)
+        log_w = np.concatenate([log_w[kept][:, -3 * size :], drawn.log_weights[kept]], axis=1)
+        need = need[kept]
+        tempered, power = temper(log_w, least)
+        proposal = fit(rng, take_rows(problem, need), take_proposal(base, need), u, tempered, power)
+        adapted[need] = True
+        fitted.append((need, proposal))
+    return _latest(n, fitted) if fitted else start, adapted, spent
+
+
+def _table(port: Port) -> np.ndarray:
+    p = port.axis.probabilities(port.message)
+    return 0.5 * p + 0.5 / p.shape[1]
+
+
+def _fixed(proposal: Family | Mapping[str, Family], port: Port, n: int) -> Family:
+    message = proposal if isinstance(proposal, Family) else proposal.get(port.name, port.message)
+    if type(message) is not type(port.message):
+        wanted, given = type(port.message).__name__, type(message).__name__
+        raise ModelError(f"the proposal for port {port.name!r} must be a {wanted}, not a {given}")
+    message = message.broadcast_to((n,))
+    if not message.proper.all():
+        raise ModelError(f"the proposal for port {port.name!r} must be proper")
+    return message
+
+
+def _largest(log_weights: np.ndarray, n_tail: int) -> np.ndarray:
+    return np.partition(log_weights, log_weights.shape[1] - n_tail - 1, axis=1)[:, -n_tail - 1 :]
+
+
+def _latest(n: int, fitted: list[tuple[np.ndarray, Proposal]]) -> Proposal:
+    """The last proposal fitted to each row (any, for a row that never had one)."""
+    which, place = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+    for j, (rows, _) in enumerate(fitted):
+        which[rows], place[rows] = j, np.arange(len(rows))
+    starts = np.cumsum([0, *(len(rows) for rows, _ in fitted)])
+    return take_proposal(_stack([p for _, p in fitted]), starts[which] + place)
+
+
+def _stack(proposals: list[Proposal]) -> Proposal:
+    """Proposals of several rows one after the other."""
+    first = proposals[0]
+    products = tuple(
+        tuple(concatenate([p.products[c][j] for p in proposals]) for j in range(len(first.products[c])))
+        for c in range(len(first.products))
+    )
+    return Proposal(
+        np.concatenate([p.weights for p in proposals]),
+        products,
+        np.concatenate([p.means for p in proposals]),
+        np.concatenate([p.roots for p in proposals]),
+        np.concatenate([p.inverses for p in proposals]),
+        tuple(np.concatenate([p.tables[j] for p in proposals]) for j in range(len(first.tables))),
+    )

@@ -1,0 +1,44 @@
+"""The answer when there is nothing to integrate: a deterministic function of known inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heliograph.families import Categorical
+from heliograph.oracles.answer import Answer
+from heliograph.oracles.assembly import blank, choose
+from heliograph.oracles.problem import Problem
+from heliograph.oracles.sampler import evaluate
+
+__all__ = ["answer_if_certain"]
+
+
+def answer_if_certain(rng: np.random.Generator, problem: Problem) -> Answer:
+    """A point mass at the function's value; a row fails where the message on the output holds that value impossible."""
+    n, out = problem.n, problem.output
+    value = evaluate(rng, problem.sampler, problem.constants, size=n)
+    family: Any = type(out.message)
+    belief = family.point_mass(value, out.axis.n_values) if family is Categorical else family.point_mass(value)
+    log_z = out.axis.log_message(out.message, out.axis.coordinates(value)[:, None])[:, 0]
+    failed = ~np.isfinite(log_z)
+
+    beliefs = {**problem.fixed, out.name: choose(failed, out.message, belief)}
+    order = [k for k in problem.sampler.ports if k in beliefs]
+    shapes = {k: [s.shape for s in beliefs[k].expected_statistics()] for k in order}
+    size = {k: sum(int(np.prod(s[1:], dtype=int)) for s in shapes[k]) for k in order}
+    square = {k: blank(np.zeros((n, size[k], size[k])), failed, False) for k in order}
+    return Answer(
+        beliefs={k: beliefs[k] for k in order},
+        log_z=np.where(failed, -np.inf, log_z),
+        standard_errors={k: tuple(blank(np.zeros(s), failed, False) for s in shapes[k]) for k in order},
+        covariances=square,
+        chart_covariances=square,
+        expected_kl={k: blank(np.zeros(n), failed, False) for k in order},
+        log_z_error=blank(np.zeros(n), failed, False),
+        ess=np.where(failed, 0.0, 1.0),
+        pareto_k=np.full(n, -1.0),
+        failed=failed,
+        n_evaluations=n,
+    )
