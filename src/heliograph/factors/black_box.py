@@ -22,6 +22,7 @@ from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family,
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.operators.registry import make_operator
 from heliograph.oracles import Answer, Sampler, evaluate, sampler_of
+from heliograph.oracles.reference import reference_of
 
 __all__ = ["BlackBox", "Conduct", "factor"]
 
@@ -182,7 +183,9 @@ class BlackBox(Factor):
         operator = self.operator(conduct.operator)
         oracle = oracle_named(self.oracle if conduct.oracle is None else conduct.oracle)
         calls = OracleCalls(self, oracle, conduct.rng, conduct.executor)
-        setting = Setting(conduct.tolerance / max(conduct.n_factors, 1), self.sampler, self._evaluate)
+        setting = Setting(
+            conduct.tolerance / max(conduct.n_factors, 1), self.sampler, self._evaluate, reference_of(self.sampler)
+        )
         try:
             reply = operator.send(conduct.rng, to, incoming, calls, setting)
         finally:

@@ -1,0 +1,106 @@
+"""Trust: what the operator expected of its errors, beside what the oracle then found.
+
+Every row that is asked about had a prediction first, and now and then a prediction that was trusted is audited. The
+ratio of realised to expected KL is kept, and its running mean is the factor by which expectations are corrected.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Calibration", "CalibrationTable"]
+
+_PRIOR = 10.0  # weight of the belief that the regression is honest, in observations
+_MEMORY = 100  # observations after which an old one has lost most of its weight
+_MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not rule for ever
+_KEPT = 2000
+
+
+class CalibrationTable(NamedTuple):
+    """Realised against expected KL, in bins of the expected one."""
+
+    low: np.ndarray  # (bins,) of expected KL
+    high: np.ndarray
+    count: np.ndarray
+    expected: np.ndarray  # mean in the bin
+    realised: np.ndarray  # mean in the bin
+    worst_ratio: np.ndarray
+    factor: float  # by which expectations are multiplied now
+
+    def __str__(self) -> str:
+        lines = ["expected KL            rows   mean expected   mean realised   worst ratio"]
+        for row in zip(*self[:6], strict=True):
+            lines.append("{:8.1e} .. {:8.1e}  {:5.0f}   {:13.2e}   {:13.2e}   {:11.3g}".format(*row))
+        return "\n".join([*lines, f"factor in use: {self.factor:.3g}"])
+
+
+class Calibration:
+    """Pairs of expected and realised KL of one direction, and the factor that follows from them."""
+
+    def __init__(self) -> None:
+        self.expected = np.zeros(0)
+        self.realised = np.zeros(0)
+        self.audited = np.zeros(0, dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.expected)
+
+    @property
+    def n_audits(self) -> int:
+        """Trusted predictions that were checked."""
+        return int(self.audited.sum())
+
+    def note(self, expected: np.ndarray, realised: np.ndarray, audited: bool = False) -> None:
+        """Remember what came of some predictions."""
+        good = np.isfinite(expected) & np.isfinite(realised) & (expected > 0)
+        self.expected = np.concatenate([self.expected, expected[good]])[-_KEPT:]
+        self.realised = np.concatenate([self.realised, realised[good]])[-_KEPT:]
+        self.audited = np.concatenate([self.audited, np.full(int(good.sum()), audited)])[-_KEPT:]
+
+    @property
+    def factor(self) -> float:
+        """By how much to multiply expected KLs: never below 1.
+
+        The mean of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations.
+        """
+        if not len(self):
+            return 1.0
+        ratio = np.minimum(self.realised / self.expected, _MOST_RATIO)
+        weight = np.exp(-np.arange(len(ratio))[::-1] / _MEMORY)
+        return max(1.0, float((_PRIOR + weight @ ratio) / (_PRIOR + weight.sum())))
+
+    def table(self) -> CalibrationTable:
+        """One row for every power of ten of the expected KL."""
+        if not len(self):
+            empty = np.zeros(0)
+            return CalibrationTable(empty, empty, empty, empty, empty, empty, 1.0)
+        power = np.floor(np.log10(self.expected)).astype(int)
+        rows = []
+        for p in np.unique(power):
+            here = power == p
+            e, r = self.expected[here], self.realised[here]
+            rows.append((10.0**p, 10.0 ** (p + 1), here.sum(), e.mean(), r.mean(), (r / e).max()))
+        return CalibrationTable(*(np.array(c, dtype=float) for c in zip(*rows, strict=True)), self.factor)
+
+    def plot(self, axes: Any) -> None:
+        """Realised against expected KL on logarithmic axes, with the line of perfect honesty."""
+        for mask, label in ((~self.audited, "asked"), (self.audited, "audited")):
+            if mask.any():
+                axes.loglog(self.expected[mask], np.maximum(self.realised[mask], 1e-16), ".", label=label)
+        ends = [self.expected.min(), self.expected.max()] if len(self) else [1e-6, 1.0]
+        axes.loglog(ends, ends, "-", color="grey", label="perfectly honest")
+        axes.set_xlabel("expected KL")
+        axes.set_ylabel("realised KL")
+        axes.legend()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All pairs as arrays."""
+        return {"expected": self.expected, "realised": self.realised, "audited": self.audited}
+
+    def restore(self, arrays: Any) -> None:
+        """The reverse of `state`."""
+        self.expected = np.asarray(arrays["expected"], dtype=float)
+        self.realised = np.asarray(arrays["realised"], dtype=float)
+        self.audited = np.asarray(arrays["audited"], dtype=bool)

@@ -1,0 +1,195 @@
+"""The regression of one direction: a Gaussian process that grows with the answers and refits its widths as it doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from heliograph.errors import FileFormatError
+from heliograph.kernels.blas import one_blas_thread
+from heliograph.operators.calibration import Calibration
+from heliograph.regression.gaussian_process import (
+    Process,
+    Widths,
+    append,
+    choose,
+    condition,
+    leave_one_out,
+    start_widths,
+)
+from heliograph.regression.process_evidence import fit_widths
+
+__all__ = ["Correction", "design"]
+
+_CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
+_NO_NOISE = 1e-9  # label noise relative to the labels' own scale below which one factor serves all outputs
+
+
+class Correction:
+    """Labels of one direction, and the process conditioned on them.
+
+    Widths are chosen by evidence when there are `start` labels and whenever their number has doubled since. Labels that
+    bring no noise worth the name share one Cholesky factor. A direction that nobody has used yet only keeps its labels.
+    """
+
+    def __init__(self, n_inputs: int, n_outputs: int, start: int) -> None:
+        self.start = start
+        self.inputs = np.zeros((0, n_inputs))
+        self.targets = np.zeros((0, n_outputs))
+        self.noise = np.zeros((0, n_outputs))
+        self.used = False
+        self.process: Process | None = None  # None before the first `start` labels, or while not used
+        self.n_fitted = 0  # labels when the widths were chosen last
+        self.n_refits = 0
+        self.calibration = Calibration()
+        self._ready: _Ready | None = None
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @property
+    def due(self) -> int:
+        """How many labels there will be when the widths are chosen next."""
+        return max(self.start, 2 * self.n_fitted)
+
+    def learn(self, inputs: np.ndarray, targets: np.ndarray, noise: np.ndarray) -> None:
+        """Take in labelled rows; their order does not matter but for rounding and for when the widths are chosen."""
+        if not len(inputs):
+            return
+        self.inputs = np.concatenate([self.inputs, inputs])
+        self.targets = np.concatenate([self.targets, targets])
+        self.noise = np.concatenate([self.noise, noise])
+        if not self.used:
+            return
+        if len(self) >= self.due:
+            self.refit()
+        elif self.process is not None:
+            self.process = append(self.process, inputs, targets, None if self.process.label_noise is None else noise)
+        self._ready = None
+
+    def use(self) -> None:
+        """Make the process if there are labels enough."""
+        self.used = True
+        if self.process is None and len(self) >= self.due:
+            self.refit()
+
+    def refit(self) -> None:
+        """Choose the widths by evidence, starting from the last ones."""
+        last = None if self.process is None else self.process.widths
+        noise = self._noise()
+        self.condition(fit_widths(self.inputs, self.targets, noise, start=last))
+        self.n_fitted = len(self)
+        self.n_refits += 1
+
+    def condition(self, widths: Widths) -> None:
+        """The process with given widths on all labels."""
+        self.process = condition(widths, self.inputs, self.targets, self._noise())
+        self._ready = None
+
+    def _noise(self) -> np.ndarray | None:
+        scale = (self.targets**2).mean(axis=0)
+        return self.noise if (self.noise.max(axis=0, initial=0.0) > _NO_NOISE * scale).any() else None
+
+    def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means and variances ``(n, q)``, and the share ``(n,)`` of the prior variance that is left."""
+        assert self.process is not None
+        if self._ready is None:
+            self._ready = _Ready(self.process)
+        with one_blas_thread():
+            return self._ready.predict(inputs)
+
+    def choose(self, inputs: np.ndarray, weights: np.ndarray, tolerance: float, limit: int) -> np.ndarray:
+        """Rows to ask about next, the most uncertain first, each as if those before it were known."""
+        assert self.process is not None
+        with one_blas_thread():
+            return choose(self.process, inputs, weights, tolerance, limit)
+
+    def leave_one_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """Residual of each label predicted from the others, and that residual's variance, both ``(N, q)``."""
+        assert self.process is not None
+        return leave_one_out(self.process)
+
+    # ---- keeping ------------------------------------------------------------------------------------------------
+    def state(self) -> dict[str, np.ndarray]:
+        """Labels, widths and calibration as arrays."""
+        arrays = {"inputs": self.inputs, "targets": self.targets, "noise": self.noise}
+        arrays |= {f"calibration.{k}": a for k, a in self.calibration.state().items()}
+        if self.process is not None:
+            w = self.process.widths
+            arrays |= {"centre": w.centre, "widths": w.widths, "signal": w.signal, "relative_noise": np.array(w.noise)}
+            arrays["n_fitted"] = np.array(self.n_fitted)
+        return arrays
+
+    @classmethod
+    def from_state(cls, arrays: Mapping[str, np.ndarray], start: int) -> Correction:
+        """The reverse of `state`; raises `FileFormatError` where the arrays do not fit together."""
+        inputs, targets, noise = (np.asarray(arrays[k], dtype=float) for k in ("inputs", "targets", "noise"))
+        fits = inputs.ndim == targets.ndim == 2 and len(inputs) == len(targets) and noise.shape == targets.shape
+        if not fits or not all(np.isfinite(a).all() for a in (inputs, targets, noise)) or (noise < 0).any():
+            raise FileFormatError("the labels of a learned operator do not fit together")
+        made = cls(inputs.shape[1], targets.shape[1], start)
+        made.inputs, made.targets, made.noise = inputs, targets, noise
+        made.calibration.restore({k: arrays[f"calibration.{k}"] for k in ("expected", "realised", "audited")})
+        if "widths" in arrays:
+            centre, widths, signal = (np.asarray(arrays[k], dtype=float) for k in ("centre", "widths", "signal"))
+            fits = centre.shape == widths.shape == (inputs.shape[1],) and signal.shape == (targets.shape[1],)
+            if not fits or not (widths > 0).all() or not (signal > 0).all() or not np.isfinite(centre).all():
+                raise FileFormatError("the widths of a learned operator do not fit its labels")
+            made.used, made.n_fitted = True, int(arrays["n_fitted"])
+            made.condition(Widths(centre, widths, signal, float(arrays["relative_noise"])))
+        return made
+
+
+class _Ready:
+    """A process laid out for prediction: a plate costs three matrix products and one exponential."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        w = process.widths
+        self.kept = np.flatnonzero(np.isfinite(w.widths))
+        self.scale = 1.0 / w.widths[self.kept]
+        self.offset = w.centre[self.kept] * self.scale
+        u = process.inputs[:, self.kept] * self.scale - self.offset
+        self.points = np.ascontiguousarray(u.T)  # (k, N)
+        self.half_squares = 0.5 * (u**2).sum(axis=1)
+        # all outputs side by side: one product gives every output's variance
+        self.inverse = np.concatenate([np.ascontiguousarray(i.T) for i in process.inverse_lower], axis=1)  # (N, f N)
+        self.signal = w.signal
+        constant = np.flatnonzero(np.isinf(w.widths))
+        self.constant, self.centre = constant, w.centre[constant]
+        self.slack = 1e-9 * (1 + np.abs(self.centre))
+
+    def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n, f = len(inputs), len(self.process.lower)
+        mean = np.empty((n, self.signal.size))
+        left = np.empty((n, f))
+        for k in range(0, n, _CHUNK):
+            part = slice(k, min(k + _CHUNK, n))
+            u = inputs[part][:, self.kept] * self.scale
+            u -= self.offset
+            c = u @ self.points
+            c -= self.half_squares
+            c -= 0.5 * np.einsum("nk,nk->n", u, u)[:, None]
+            np.minimum(c, 0.0, out=c)  # the expanded square may be 1e-16
+            np.exp(c, out=c)
+            if len(self.constant):
+                departs = (np.abs(inputs[part][:, self.constant] - self.centre) > self.slack).any(axis=1)
+                if departs.any():
+                    c[departs] = 0.0  # nothing is known of a row whose column never moved before
+            np.matmul(c, self.process.weights, out=mean[part])
+            half = (c @ self.inverse).reshape(len(c), f, -1)
+            np.einsum("nfd,nfd->nf", half, half, out=left[part])
+        np.subtract(1.0, left, out=left)
+        np.maximum(left, 0.0, out=left)  # rounding may leave -1e-16 at a point that is known
+        return mean, left * self.signal, left.max(axis=1)
+
+
+def design(inputs: np.ndarray, known: np.ndarray, n: int) -> np.ndarray:
+    """Rows for a first design: pivoted on variance, with widths of two deviations of the rows at hand.
+
+    `known` are inputs that have labels already.
+    """
+    widths = start_widths(np.concatenate([known, inputs]), 1)
+    process = condition(widths, known, np.zeros((len(known), 1)), profile=False)
+    return choose(process, inputs, limit=n)

@@ -1,0 +1,124 @@
+"""How the default operator sees a plate of tuples: rows of one kind together, and each row as numbers.
+
+A message that is proper gives its chart mean and log chart variance, a point mass its place on the chart, a uniform
+message nothing; data gives its values. Rows where the ports do not hold the same of these are of different kinds, and
+what was learned about one kind says nothing about another. To these come the reference's summaries, and how the reference
+of the port in question differs from the cavity there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.families import Bernoulli, Categorical, Dirichlet, Family
+from heliograph.operators.chart import Chart, Moments, chart_of
+from heliograph.operators.protocol import Incoming, rows_of, signature
+
+__all__ = ["Sight", "kinds_of", "look"]
+
+_FAR = 40.0  # on the log odds, of a point mass at 0 or 1
+
+PROPER, POINT, UNIFORM, WILD, DATA = "proper", "point", "uniform", "wild", "data"
+
+
+class Sight(NamedTuple):
+    """A plate of one kind, as the regression sees it."""
+
+    charts: dict[str, Chart]  # of every port that can be sent to
+    cavities: dict[str, Moments]  # of the proper messages among them
+    common: np.ndarray  # (n, k) what every direction looks at
+    reference: Any  # a Reference, or None
+
+    def base(self, to: str) -> Moments:
+        """What the target of a direction is relative to."""
+        if self.reference is not None:
+            return self.reference.moments[to]
+        return self.cavities[to] if to in self.cavities else self.charts[to].plain(len(self.common))
+
+    def inputs(self, to: str) -> np.ndarray:
+        """The regression's inputs for a direction, ``(n, k)``."""
+        if self.reference is None or to not in self.cavities:
+            return self.common
+        return np.concatenate([self.common, self.charts[to].gap(self.base(to), self.cavities[to])], axis=1)
+
+
+def kinds_of(incoming: Incoming) -> Iterator[tuple[dict[str, str], np.ndarray | None]]:
+    """Cut a plate into rows of one kind each: port -> what it holds, and the rows (None: all of them)."""
+    codes = {port: _codes(m) for port, m in incoming.items()}
+    if all(isinstance(c, str) for c in codes.values()):
+        yield codes, None  # type: ignore[misc]
+        return
+    names = (PROPER, POINT, UNIFORM, WILD, DATA)
+    n = len(next(iter(incoming.values())))
+    total = np.zeros(n, dtype=int)
+    columns = {p: np.full(n, names.index(c)) if isinstance(c, str) else c for p, c in codes.items()}
+    for c in columns.values():
+        total = total * len(names) + c
+    for value in np.unique(total):
+        rows = np.flatnonzero(total == value)
+        yield {p: names[int(c[rows[0]])] for p, c in columns.items()}, rows
+
+
+def _codes(message: Any) -> str | np.ndarray:
+    """What each row of a port holds; one word if all hold the same."""
+    if not isinstance(message, Family):
+        return DATA
+    proper = message.proper
+    if isinstance(message, Categorical):
+        proper = np.isfinite(message.naturals[0]).all(axis=-1)  # an impossible category has no log probability
+    if message.point is None and proper.all():
+        return PROPER
+    code = np.where(message.is_point, 1, np.where(proper, 0, np.where(message.is_uniform, 2, 3)))
+    for a, rank in zip(message.naturals, message.ranks, strict=True):
+        fine = np.isfinite(a)
+        fine = fine.all(axis=tuple(range(a.ndim - rank, a.ndim))) if rank else fine
+        code = np.where(fine, code, 3)
+    first = int(code[0]) if len(code) else 0
+    return (PROPER, POINT, UNIFORM, WILD)[first] if (code == first).all() else code
+
+
+def kind_key(kind: dict[str, str], incoming: Incoming, referred: bool) -> str:
+    """A name for what is learned together."""
+    held = ", ".join(f"{port} {what}" for port, what in kind.items() if what != DATA)
+    return f"{signature(incoming)} | {held}" + (" | referred" if referred else "")
+
+
+def look(kind: dict[str, str], incoming: Incoming, reference: Any) -> Sight:
+    """See a plate of one kind."""
+    charts: dict[str, Chart] = {}
+    cavities: dict[str, Moments] = {}
+    columns: list[np.ndarray] = []
+    for port, message in incoming.items():
+        what = kind[port]
+        if what == DATA:
+            columns.append(np.asarray(message, dtype=float).reshape(len(message), -1))
+            continue
+        chart = chart_of(message)
+        charts[port] = chart
+        if what == PROPER:
+            cavities[port] = chart.moments(message)
+            columns.append(chart.features(cavities[port]))
+        elif what == POINT:
+            columns.append(_place(message))
+    if reference is not None:
+        columns.append(reference.summaries)
+    n = len(next(iter(incoming.values())))
+    return Sight(charts, cavities, np.concatenate(columns, axis=1) if columns else np.zeros((n, 0)), reference)
+
+
+def _place(message: Any) -> np.ndarray:
+    """Point masses as numbers."""
+    if isinstance(message, (Bernoulli, Categorical)):
+        return message.p.reshape(len(message), -1)
+    if isinstance(message, Dirichlet):
+        return np.log(np.maximum(message.point, np.exp(-_FAR)))
+    mean = message.chart_moments()[0]
+    return np.clip(mean, -_FAR, _FAR)[:, None] if message.chart == "logit" else mean.reshape(len(message), -1)
+
+
+def rows_at(incoming: Incoming, rows: np.ndarray | None) -> Incoming:
+    """Some rows, or all of them as they are."""
+    return incoming if rows is None else rows_of(incoming, rows)

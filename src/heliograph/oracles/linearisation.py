@@ -1,0 +1,194 @@
+"""Iterated posterior linearisation: the reference belief of a deterministic factor of several unknown numbers.
+
+The function is replaced by the line that fits it best over sigma points (three Gauss-Hermite nodes a coordinate), with
+the misfit as noise; then everything is Gaussian on the charts. The first fit is over the cavity, six more over the last
+reference of the inputs, each averaged half and half with the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from heliograph.families import Gamma, Gaussian, MultivariateGaussian
+from heliograph.oracles.reference import Output, Reference, values
+from heliograph.oracles.sampler import Sampler
+
+__all__ = ["several_unknown"]
+
+_PASSES = 7
+_MOST_COORDINATES = 5  # 3^5 = 243 sigma points a pass
+_TINY = float(np.finfo(float).tiny)
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class _Fit(NamedTuple):
+    """``output = slope' x + offset + noise``."""
+
+    slope: np.ndarray  # (n, k)
+    offset: np.ndarray  # (n,)
+    noise: np.ndarray  # (n,) variance
+
+
+class _Update(NamedTuple):
+    """What the fitted line and the output's message make of the cavity."""
+
+    mean: np.ndarray  # (n, k)
+    covariance: np.ndarray  # (n, k, k)
+    out_mean: np.ndarray  # (n,)
+    out_variance: np.ndarray  # (n,)
+    predicted: tuple[np.ndarray, np.ndarray]  # of the output from the cavity alone
+    site: tuple[np.ndarray, np.ndarray, np.ndarray]  # shift, precision, log height of the output's message
+
+
+def several_unknown(
+    rng: np.random.Generator, sampler: Sampler, unknown: Mapping[str, Any], constants: Mapping[str, Any], out: Output
+) -> Reference | None:
+    """Reference beliefs of all unknown inputs and of the output; None if there are too many unknown numbers."""
+    blocks, k = {}, 0
+    for port, message in unknown.items():
+        size = message.dimension if isinstance(message, MultivariateGaussian) else 1
+        blocks[port] = slice(k, k + size)
+        k += size
+    if k > _MOST_COORDINATES:
+        return None
+    m, s = _joint(unknown, blocks, k)
+    points, weights = _sigma_points(k)
+    n_evaluations = 0
+    mean, covariance, fit, first = m, s, None, None
+    out_at = None
+    for _ in range(_PASSES):
+        new = _fit(rng, sampler, unknown, blocks, constants, out, mean, covariance, points, weights)
+        n_evaluations += len(m) * len(points)
+        fit = new if fit is None else _Fit(*(0.5 * (a + b) for a, b in zip(fit, new, strict=True)))
+        update = _update(m, s, fit, out, out_at)
+        first = first or (fit, update)
+        mean, covariance, out_at = update.mean, update.covariance, update.out_mean
+    assert fit is not None and first is not None
+    moments = {}
+    for port, block in blocks.items():
+        if isinstance(unknown[port], MultivariateGaussian):
+            moments[port] = mean[:, block], covariance[:, block, block]
+        else:
+            moments[port] = mean[:, block.start], covariance[:, block.start, block.start]
+    moments[sampler.child] = update.out_mean, update.out_variance
+    summaries = np.stack([*_surprise(*first), _residual(fit, update)], axis=1)
+    return Reference(moments, summaries, _log_z(update) - out.log_constant, n_evaluations)
+
+
+def _joint(unknown: Mapping[str, Any], blocks: Mapping[str, slice], k: int) -> tuple[np.ndarray, np.ndarray]:
+    n = len(next(iter(unknown.values())))
+    mean, covariance = np.zeros((n, k)), np.zeros((n, k, k))
+    for port, message in unknown.items():
+        block = blocks[port]
+        if isinstance(message, MultivariateGaussian):
+            mean[:, block], covariance[:, block, block] = message.mean, message.covariance
+        else:
+            mean[:, block.start], covariance[:, block.start, block.start] = message.chart_moments()
+    return mean, covariance
+
+
+def _sigma_points(k: int) -> tuple[np.ndarray, np.ndarray]:
+    x, w = np.array([-np.sqrt(3.0), 0.0, np.sqrt(3.0)]), np.array([1 / 6, 2 / 3, 1 / 6])
+    chosen = np.array(list(product(range(3), repeat=k)))
+    return x[chosen], w[chosen].prod(axis=1)
+
+
+def _fit(
+    rng: np.random.Generator,
+    sampler: Sampler,
+    unknown: Mapping[str, Any],
+    blocks: Mapping[str, slice],
+    constants: Mapping[str, Any],
+    out: Output,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    points: np.ndarray,
+    weights: np.ndarray,
+) -> _Fit:
+    n, size = len(mean), len(points)
+    root = np.linalg.cholesky(covariance)
+    deviations = points @ np.swapaxes(root, 1, 2)  # (n, p, k)
+    x = (mean[:, None] + deviations).reshape(n * size, -1)
+    inputs = {port: np.repeat(a, size, axis=0) for port, a in constants.items()}
+    for port, message in unknown.items():
+        inputs[port] = _value(message, x[:, blocks[port]])
+    value, _ = values(rng, sampler, inputs, n * size)
+    y = out.look(value.reshape(n, size))[0]
+    y_mean = y @ weights
+    gap = y - y_mean[:, None]
+    variance = gap**2 @ weights
+    cross = np.einsum("np,npk->nk", gap * weights, deviations)
+    slope = np.linalg.solve(covariance, cross[..., None])[..., 0]
+    noise = np.maximum(variance - (slope * cross).sum(axis=1), 0.0)
+    return _Fit(slope, y_mean - (slope * mean).sum(axis=1), noise)
+
+
+def _value(message: Any, u: np.ndarray) -> np.ndarray:
+    if isinstance(message, MultivariateGaussian):
+        return u
+    if isinstance(message, Gaussian):
+        return u[:, 0]
+    if isinstance(message, Gamma):
+        return np.exp(np.clip(u[:, 0], -700.0, 700.0))
+    return np.clip(expit(u[:, 0]), _TINY, _BELOW_ONE)
+
+
+def _update(m: np.ndarray, s: np.ndarray, fit: _Fit, out: Output, out_at: np.ndarray | None) -> _Update:
+    """The Kalman step against the cavity, in natural parameters of the output: a uniform message is no special case."""
+    sa = np.einsum("nij,nj->ni", s, fit.slope)
+    ey = (fit.slope * m).sum(axis=1) + fit.offset
+    cy = np.maximum((fit.slope * sa).sum(axis=1) + fit.noise, 1e-12 * (1 + ey**2))  # a flat function has no spread
+    shift, precision, height = _site(out, ey if out_at is None else out_at)
+    growth = 1.0 + precision * cy
+    mean = m + sa * ((shift - precision * ey) / growth)[:, None]
+    covariance = s - sa[:, :, None] * sa[:, None, :] * (precision / growth)[:, None, None]
+    return _Update(mean, covariance, (ey + cy * shift) / growth, cy / growth, (ey, cy), (shift, precision, height))
+
+
+def _site(out: Output, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The output's message as ``exp(height + shift y - precision y^2 / 2)`` on the chart, by two derivatives."""
+    first, second = out.first[:, 0], out.second[:, 0]
+    if out.family is Gaussian:
+        known = out.known[:, 0]
+        return np.where(known, first * second, first), second, np.where(known, -0.5 * second * first**2, 0.0)
+    if out.family is Gamma:
+        at = np.clip(at, -700.0, 700.0)
+        value = second * np.exp(at)
+        level, slope, precision = first * at - value, first - value, value
+    else:
+        p = expit(at)
+        level = first * np.log(np.maximum(p, _TINY)) + second * np.log(np.maximum(1 - p, _TINY))
+        slope, precision = first - (first + second) * p, (first + second) * p * (1 - p)
+    precision = np.maximum(precision, 0.0)  # a message that is convex there says nothing of where the output is
+    shift = slope + precision * at
+    return shift, precision, level - shift * at + 0.5 * precision * at**2
+
+
+def _log_z(update: _Update) -> np.ndarray:
+    (ey, cy), (shift, precision, height) = update.predicted, update.site
+    growth = 1.0 + precision * cy
+    return height - 0.5 * np.log(growth) + (shift * ey - 0.5 * precision * ey**2 + 0.5 * shift**2 * cy) / growth
+
+
+def _residual(fit: _Fit, update: _Update) -> np.ndarray:
+    """Log share of what the line does not explain in all the spread of the output that is left to explain."""
+    _, cy = update.predicted
+    return np.log(fit.noise / (cy + _message_variance(update)) + 1e-3)
+
+
+def _message_variance(update: _Update) -> np.ndarray:
+    _, cy = update.predicted
+    return 1.0 / np.maximum(update.site[1], 1e-6 / cy)  # a message a thousand times wider than what it meets is flat
+
+
+def _surprise(fit: _Fit, update: _Update) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    (ey, cy), (shift, precision, _) = update.predicted, update.site
+    vo = _message_variance(update)
+    z = (shift - precision * ey) * vo / np.sqrt(cy + vo)
+    return z, np.log(cy / vo), _residual(fit, update)
