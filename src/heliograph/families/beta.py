@@ -9,7 +9,13 @@ from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.base import Family, _short
-from heliograph.families.inversions import dirichlet_centre, inverse_beta_chart, inverse_dirichlet, stored
+from heliograph.families.inversions import (
+    dirichlet_centre,
+    dirichlet_mean_log,
+    inverse_beta_chart,
+    inverse_dirichlet,
+    stored,
+)
 from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
 
 __all__ = ["Beta"]
@@ -66,8 +72,8 @@ class Beta(Family):
         it accurately to `from_mean_logit_and_gap` instead.
         """
         t = np.stack(np.broadcast_arrays(np.asarray(mean_log, float), np.asarray(mean_log1m, float)))
-        if not (t < 0).all():
-            raise ModelError(f"E log p and E log(1 - p) are negative, not {_short(t[0])} and {_short(t[1])}")
+        if not (t <= 0).all():
+            raise ModelError(f"a Beta's E log p and E log(1 - p) are negative, not {_short(t[0])} and {_short(t[1])}")
         gap = -t.max(axis=0) - np.log1p(np.exp(-np.abs(t[0] - t[1])))
         gap = np.where(np.abs(gap) <= 4e-16, 0.0, gap)  # rounding of log 2: a point mass, not an error
         return cls.from_mean_logit_and_gap(t[0] - t[1], gap)
@@ -170,8 +176,8 @@ class Beta(Family):
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
         """``E log p`` and ``E log(1 - p)``; -inf at a point mass on the border."""
         soft, a, b = self._safe()
-        total = psi(a + b)
-        first, second = np.where(soft, psi(a) - total, np.nan), np.where(soft, psi(b) - total, np.nan)
+        mean_log = np.where(soft[..., None], dirichlet_mean_log(np.stack([a, b], axis=-1)), np.nan)
+        first, second = mean_log[..., 0], mean_log[..., 1]
         if self.point is not None:
             is_point = self.is_point
             x = np.where(is_point, self.point, 0.5)
@@ -216,8 +222,8 @@ class Beta(Family):
         s = a + b
         # the large terms of large a and b cancel on paper: what is left is s KL(mean || x) and Binet's remainders
         log_p = (
-            -a * excess((safe * s - a) / a)
-            - b * excess(((1.0 - safe) * s - b) / b)
+            -a * excess((safe * s - a) / a, safe * s / a)
+            - b * excess(((1.0 - safe) * s - b) / b, (1.0 - safe) * s / b)
             - np.log(safe)
             - np.log1p(-safe)
             + 0.5 * (np.log(a) + np.log(b) - np.log(s) - _LOG_2PI)
@@ -250,7 +256,7 @@ class Beta(Family):
         soft2, a2, b2 = other._safe()
         s1, s2 = a1 + b1, a2 + b2
         cross = (a1 * b2 - a2 * b1) / s1  # m1 / m2 - 1 = cross / a2, and for 1 - m it is -cross / b2
-        kl = a2 * excess(cross / a2) + b2 * excess(-cross / b2)
+        kl = a2 * excess(cross / a2, (a1 / a2) * (s2 / s1)) + b2 * excess(-cross / b2, (b1 / b2) * (s2 / s1))
         shape = np.broadcast_shapes(self.shape, other.shape)
         first, second = (np.stack([np.broadcast_to(x, shape) for x in xs]) for xs in ((a1, b1, s1), (a2, b2, s2)))
         part_a, part_b, part_s = stirling_divergence(first, second)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp, psi, xlogy
+from scipy.special import logsumexp, xlogy
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.base import Family, _short
-from heliograph.families.inversions import dirichlet_centre, inverse_dirichlet, stored
+from heliograph.families.inversions import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others, stored
 from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence
 
 __all__ = ["Dirichlet"]
@@ -67,8 +67,8 @@ class Dirichlet(Family):
         1e8) supply it accurately to `from_log_centre_and_gap` instead.
         """
         t = np.asarray(mean_log, dtype=float)
-        if not (t < 0).all():
-            raise ModelError(f"E log p is negative, not {_short(t)}")
+        if not (t <= 0).all():
+            raise ModelError(f"a Dirichlet's E log p is negative, not {_short(t)}")
         top = t.max(axis=-1, keepdims=True)
         others = np.exp(t - top)
         np.put_along_axis(others, t.argmax(axis=-1)[..., None], 0.0, axis=-1)
@@ -154,13 +154,13 @@ class Dirichlet(Family):
         """The variance of each component; infinite where the message is improper."""
         soft, a, s = self._safe()
         s = s[..., None]
-        variance = np.where(soft[..., None], (a / s) * ((s - a) / s) / (s + 1.0), np.inf)
+        variance = np.where(soft[..., None], (a / s) * (others(a) / s) / (s + 1.0), np.inf)
         return variance if self.point is None else np.where(self.is_point[..., None], 0.0, variance)
 
     def expected_statistics(self) -> tuple[np.ndarray]:
         """``E log p_k``, along the last axis."""
-        soft, a, s = self._safe()
-        mean_log = np.where(soft[..., None], psi(a) - psi(s)[..., None], np.nan)
+        soft, a, _ = self._safe()
+        mean_log = np.where(soft[..., None], dirichlet_mean_log(a), np.nan)
         if self.point is not None:
             is_point = self.is_point[..., None]
             x = np.where(is_point, self.point, 1.0)
@@ -193,7 +193,7 @@ class Dirichlet(Family):
         """``sum_k log Gamma(a_k) - log Gamma(sum a)``; 0 where improper or a point."""
         soft, a, s = self._safe()
         # Stirling's large terms taken together; for large concentrations only -s times an entropy is left of them
-        terms = a * np.log(a / s[..., None]) + 0.5 * (_LOG_2PI - np.log(a)) + binet(a)
+        terms = -a * np.log1p(others(a) / a) + 0.5 * (_LOG_2PI - np.log(a)) + binet(a)
         return np.where(soft, terms.sum(axis=-1) - 0.5 * (_LOG_2PI - np.log(s)) - binet(s), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
@@ -205,12 +205,17 @@ class Dirichlet(Family):
         # the large terms of large concentrations cancel on paper, as in Beta
         y = (safe * s[..., None] - a) / a
         log_p = (
-            (-a * excess(y) - np.log(safe) + 0.5 * (np.log(a) - _LOG_2PI) - binet(a)).sum(axis=-1)
+            (-a * excess(y, safe * s[..., None] / a) - np.log(safe) + 0.5 * (np.log(a) - _LOG_2PI) - binet(a)).sum(
+                axis=-1
+            )
             - 0.5 * (np.log(s) - _LOG_2PI)
             + binet(s)
         )
-        edge = np.maximum(x, 0.0)
+        # on the border a concentration above 1 makes the density 0, whatever the others
+        nought = ((x == 0) & (self.naturals[0] > 0)).any(axis=-1)
+        edge = np.where(nought[..., None], 1.0, np.maximum(x, 0.0))
         plain = xlogy(self.naturals[0], edge).sum(axis=-1) - self.log_normaliser()
+        plain = np.where(nought, -np.inf, plain)
         log_p = np.where(inside & soft, log_p, np.where(self.in_support(x), plain, -np.inf))
         if self.point is None:
             return log_p
@@ -231,7 +236,8 @@ class Dirichlet(Family):
         soft1, a1, s1 = self._safe()
         soft2, a2, s2 = other._safe()
         ratio = (a1 * s2[..., None] - a2 * s1[..., None]) / (a2 * s1[..., None])  # mean over mean, less 1
-        kl = (a2 * excess(ratio) + stirling_divergence(a1, a2)).sum(axis=-1) - stirling_divergence(s1, s2)
+        y = (a1 / a2) * (s2 / s1)[..., None]
+        kl = (a2 * excess(ratio, y) + stirling_divergence(a1, a2)).sum(axis=-1) - stirling_divergence(s1, s2)
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 

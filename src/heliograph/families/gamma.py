@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import gammaln, psi
+from scipy.special import gammaln
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.base import Family, _short
@@ -113,7 +113,9 @@ class Gamma(Family):
             raise ModelError(f"the variance of log x is 0 or more, not {_short(variance)}")
         is_point = variance == 0
         s = inverse_trigamma(np.where(is_point, 1.0, variance))
-        return cls._settled(s, s * np.exp(-digamma_gap(s) - mean), is_point, np.exp(mean))
+        # +-690: a rate of 1e+-300, beyond which it is not a number; a shape below 1e-3 takes it there
+        rate = np.exp(np.clip(np.log(s) - digamma_gap(s) - mean, -690.0, 690.0))
+        return cls._settled(s, rate, is_point, np.exp(np.clip(mean, -690.0, 690.0)))
 
     @classmethod
     def _settled(cls, s: np.ndarray, rate: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
@@ -172,7 +174,7 @@ class Gamma(Family):
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
         """``E x`` and ``E log x``."""
         soft, s, rate = self._safe()
-        mean_log = np.where(soft, psi(s) - np.log(rate), np.nan)
+        mean_log = np.where(soft, np.log(s / rate) - digamma_gap(s), np.nan)  # not psi(s) - log(rate), which may cancel
         if self.point is not None:
             is_point = self.is_point
             mean_log = np.where(is_point, np.log(np.where(is_point, self.point, 1.0)), mean_log)
@@ -213,7 +215,7 @@ class Gamma(Family):
         log_x = np.log(safe)
         # the large terms of a large shape cancel on paper: y - 1 - log y of y = x / mean
         y = safe * rate / s
-        log_p = -s * excess(y - 1.0) - log_x + 0.5 * (np.log(s) - _LOG_2PI) - binet(s)
+        log_p = -s * excess(y - 1.0, y) - log_x + 0.5 * (np.log(s) - _LOG_2PI) - binet(s)
         log_p = np.where(soft, log_p, self.naturals[0] * log_x - self.naturals[1] * safe)
         power = np.broadcast_to(self.naturals[0], log_p.shape)
         at_zero = np.where(power == 0, np.where(soft, np.log(rate), 0.0), np.where(power > 0, -np.inf, np.inf))
@@ -236,7 +238,7 @@ class Gamma(Family):
         soft1, s1, r1 = self._safe()
         soft2, s2, r2 = other._safe()
         ratio = (s1 * r2 - s2 * r1) / (s2 * r1)  # mean over mean, less 1
-        kl = s2 * excess(ratio) + stirling_divergence(s1, s2)
+        kl = s2 * excess(ratio, (s1 / s2) * (r2 / r1)) + stirling_divergence(s1, s2)
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 

@@ -16,11 +16,13 @@ from heliograph.families.stirling import digamma_gap, trigamma_excess, trigammas
 
 __all__ = [
     "dirichlet_centre",
+    "dirichlet_mean_log",
     "inverse_beta_chart",
     "inverse_digamma",
     "inverse_digamma_gap",
     "inverse_dirichlet",
     "inverse_trigamma",
+    "others",
     "stored",
 ]
 
@@ -46,7 +48,7 @@ def inverse_digamma_gap(gap: Any) -> np.ndarray:
     >>> float(np.round(inverse_digamma_gap(digamma_gap(3.0)), 12))
     3.0
     """
-    d = np.maximum(gap, 1e-300)  # a smaller gap would overflow on the way
+    d = np.clip(gap, 1e-300, 1e17)  # beyond, the shape overflows, or is rounded away when it is stored
     s = _start_from_gap(d)
     for _ in range(3):  # the start is within 2 %, and the line bends so little that errors fall as .02, 3e-5, 1e-10
         value = digamma_gap(s)
@@ -104,6 +106,27 @@ def _start_from_digamma(y: np.ndarray) -> np.ndarray:
 
 
 # ---- Dirichlet, and Beta as its case K = 2 --------------------------------------------------------------------------
+def others(a: np.ndarray) -> np.ndarray:
+    """The sum of all entries along the last axis but one's own, without subtracting.
+
+    >>> others(np.array([1e20, 1.0, 2.0]))
+    array([3.e+00, 1.e+20, 1.e+20])
+    """
+    if a.shape[-1] == 2:
+        return a[..., ::-1]
+    before, after = np.zeros_like(a), np.zeros_like(a)
+    before[..., 1:] = np.cumsum(a[..., :-1], axis=-1)
+    after[..., :-1] = np.cumsum(a[..., :0:-1], axis=-1)[..., ::-1]
+    return before + after
+
+
+def dirichlet_mean_log(concentration: np.ndarray) -> np.ndarray:
+    """``psi(a_k) - psi(sum a)``, to full relative precision also where it is nearly 0."""
+    a = np.asarray(concentration, dtype=float)
+    gaps = digamma_gap(a) - digamma_gap(a.sum(axis=-1, keepdims=True))
+    return -np.log1p(others(a) / a) - np.maximum(gaps, 0.0)  # the gap falls with its argument; rounding may not know
+
+
 def dirichlet_centre(concentration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``E log p`` split as `inverse_dirichlet` takes it: the log centre, and the gap to full relative precision.
 
@@ -113,9 +136,9 @@ def dirichlet_centre(concentration: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """
     a = np.asarray(concentration, dtype=float)
     s = a.sum(axis=-1, keepdims=True)
-    eps = digamma_gap(a) - digamma_gap(s)
+    eps = np.maximum(digamma_gap(a) - digamma_gap(s), 0.0)
     part = (a / s * np.expm1(-eps)).sum(axis=-1)
-    mean_log = np.log(a / s) - eps
+    mean_log = -np.log1p(others(a) / a) - eps
     top = mean_log.max(axis=-1, keepdims=True)
     plain = -top[..., 0] - np.log(np.exp(mean_log - top).sum(axis=-1))
     gap = np.where(part > -0.5, -np.log1p(np.maximum(part, -0.5)), plain)  # beyond it nothing cancels anyway
@@ -135,7 +158,7 @@ def inverse_dirichlet(log_centre: Any, gap: Any) -> np.ndarray:
     shape = np.broadcast_shapes(log_centre.shape[:-1], gap.shape)
     n_categories = log_centre.shape[-1]
     log_centre = np.broadcast_to(log_centre, (*shape, n_categories)).reshape(-1, n_categories)
-    gap = np.broadcast_to(gap, shape).reshape(-1, 1)
+    gap = np.clip(np.broadcast_to(gap, shape).reshape(-1, 1), 1e-120, 1e17)  # squares must not overflow
     a, settled = _newton_total(log_centre, gap)
     if not settled.all():
         a[~settled] = _bracket_total(log_centre[~settled], gap[~settled])
@@ -237,7 +260,7 @@ def inverse_beta_chart(mean: Any, variance: Any) -> tuple[np.ndarray, np.ndarray
     """
     mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
     shape = mean.shape
-    mean, variance = mean.reshape(-1), variance.reshape(-1)
+    mean, variance = mean.reshape(-1), np.clip(variance.reshape(-1), 1e-120, 1e33)  # squares must not overflow
     flip = np.where(mean <= 0, 1.0, -1.0)  # solve for the smaller parameter first, whose variance is most of the sum
     x, settled = _newton_chart(-np.abs(mean), variance)
     if not settled.all():
