@@ -18,6 +18,7 @@ from heliograph.engine import (
 )
 from heliograph.errors import ConvergenceWarning, HeliographError, ModelError, OracleWarning, UnsupportedError
 from heliograph.factors import supported
+from heliograph.factors.black_box import BlackBox, factor
 from heliograph.families import (
     Bernoulli,
     Beta,
@@ -39,6 +40,7 @@ except PackageNotFoundError:  # run from a source tree that was never installed
 __all__ = [
     "Bernoulli",
     "Beta",
+    "BlackBox",
     "Categorical",
     "ConvergenceWarning",
     "Dirichlet",
@@ -62,6 +64,7 @@ __all__ = [
     "changed_less_than",
     "concatenate",
     "errors",
+    "factor",
     "infer",
     "steps",
     "supported",
