@@ -105,5 +105,7 @@ def test_wrong_requests_are_refused_in_words():
         embed([message, Gaussian([0.0, 1.0], 1.0)])
     with pytest.raises(ModelError, match="one axis"):
         embed([Gaussian(0.0, 1.0)])
+    with pytest.raises(ModelError, match="port x hold values that are not finite"):
+        embed({"x": np.array([0.0, np.nan])})
     with pytest.raises(UnsupportedError, match="Dirichlet"):
         embed([Dirichlet(np.ones((2, 3)))], how="exact")

@@ -143,6 +143,8 @@ def _moments(name: str, message: Any, axis: str) -> tuple[np.ndarray, np.ndarray
     """Mean and variance ``(n, d)``, covariance ``(n, d, d)`` of a vector message, and where it is absent."""
     if not isinstance(message, Family):
         value = np.asarray(message, dtype=float)
+        if not np.isfinite(value).all():
+            raise ModelError(f"the data at port {name} hold values that are not finite; leave those tuples out")
         value = value[:, None] if value.ndim == 1 else value.reshape(value.shape[0], -1)
         return value, np.zeros_like(value), None, np.zeros(value.shape, dtype=bool)
     if message.ndim != 1:

@@ -219,4 +219,4 @@ def _exact_cosines(rows: Embedding, mean: np.ndarray, omega: np.ndarray, phase: 
             if rows.absent is not None:
                 one = np.where(rows.absent[:, j, None], np.exp(1j * np.outer(mean[:, j], omega[:, j])), one)
             phi *= one
-    return phi.real
+    return np.real(phi)

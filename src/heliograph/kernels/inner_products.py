@@ -63,7 +63,7 @@ def _product(a: Embedding, b: Embedding, width2: np.ndarray, k: int) -> np.ndarr
     s2 = width2[span]
     if a.exact and b.exact and (a.exact[k] is not None or b.exact[k] is not None):
         weight, phi_a, phi_b = _transforms(a, b, s2[0], k)
-        out = ((phi_a * weight) @ phi_b.conj().T).real
+        out = np.real((phi_a * weight) @ phi_b.conj().T)
     elif a.covariances[k] is not None or b.covariances[k] is not None:
         out = _full(a, b, s2, k)
     else:

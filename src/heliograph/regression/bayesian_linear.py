@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular, svd
-from scipy.linalg.lapack import dtpqrt, dtrtri
+from scipy.linalg import lapack, solve_triangular
 
 from heliograph.errors import ModelError
 from heliograph.kernels.blas import CHUNK, chunks, one_blas_thread
@@ -55,7 +54,7 @@ class Posterior:
     @cached_property
     def inverse_factor(self) -> np.ndarray:
         """``R^-1``, whose rows' products with a feature vector have its predictive variance as squared length."""
-        inverse, info = dtrtri(self.factor)
+        inverse, info = lapack.dtrtri(self.factor)  # type: ignore[attr-defined]
         if info:
             raise ModelError("the posterior of a linear regression is singular; its prior variance must be finite")
         return np.triu(inverse)
@@ -161,7 +160,7 @@ def merge(a: Posterior, b: Posterior) -> Posterior:
         raise ModelError("only regressions of the same features, outputs and prior can be merged")
     d = a.n_features
     both = _rotate_in(a.triangle, np.asarray(b.triangle))
-    u, s, vt = svd(both[:d, :d], check_finite=False)
+    u, s, vt = np.linalg.svd(both[:d, :d])
     kept = np.sqrt(s**2 - 1 / a.prior_variance)
     # R'z holds the data only and must not change: where R's singular values shrink, z grows as much
     turned = u.T @ both[:d, d:]
@@ -169,7 +168,7 @@ def merge(a: Posterior, b: Posterior) -> Posterior:
     lost = turned / (kept * np.sqrt(a.prior_variance))[:, None]  # z'z grew by this squared, at the remainder's cost
     left = both[d:, d:].T @ both[d:, d:] - lost.T @ lost
     triangle = np.zeros_like(a.triangle)
-    q, r = qr(kept[:, None] * vt, check_finite=False)
+    q, r = np.linalg.qr(kept[:, None] * vt)
     triangle[:d, :d] = r
     triangle[:d, d:] = q.T @ z
     triangle[d:, d:] = _triangle_of(left)
@@ -189,7 +188,7 @@ def _rotate_in(triangle: np.ndarray, rows: np.ndarray) -> np.ndarray:
     with one_blas_thread():
         for part in chunks(len(rows), 2 * CHUNK):
             block = np.array(rows[part], order="F")
-            triangle, _, _, info = dtpqrt(
+            triangle, _, _, info = lapack.dtpqrt(  # type: ignore[attr-defined]
                 0, min(_PANEL, len(triangle)), triangle, block, overwrite_a=True, overwrite_b=True
             )
             if info:
@@ -200,7 +199,7 @@ def _rotate_in(triangle: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _triangle_of(square: np.ndarray) -> np.ndarray:
     """An upper triangular S with ``S'S`` equal to a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(square)
-    return qr(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, mode="r")[0]
+    return np.linalg.qr(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)[1]
 
 
 def _predict_rows(posterior: Posterior, x: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +211,7 @@ def _predict_rows(posterior: Posterior, x: np.ndarray, dtype: Any) -> tuple[np.n
     x = x.astype(float, copy=False)
     if len(x) * 8 <= posterior.n_features and "inverse_factor" not in vars(posterior):
         # a few rows right after an update: solving is O(D^2) a row, inverting the factor first O(D^3)
-        half = solve_triangular(posterior.factor, x.T, trans="T", check_finite=False).T
+        half = solve_triangular(posterior.factor, x.T, trans=1, check_finite=False).T
     else:
         half = x @ posterior.inverse_factor
     return x @ posterior.mean, np.einsum("nd,nd->n", half, half)

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg import lapack, solve_triangular
 
 from heliograph.errors import ModelError
 from heliograph.kernels.blas import CHUNK, chunks, one_blas_thread
@@ -65,7 +64,7 @@ class Process:
     @cached_property
     def inverse_lower(self) -> np.ndarray:
         """``(f, N, N)``: with it a plate's variances are one matrix product."""
-        return np.stack([np.tril(dtrtri(lower, lower=1)[0]) for lower in self.lower]) if len(self) else self.lower
+        return np.stack([np.tril(_inverse(lower)) for lower in self.lower]) if len(self) else self.lower
 
 
 def start_widths(inputs: np.ndarray, n_outputs: int, spread: float = 2.0) -> Widths:
@@ -143,12 +142,12 @@ def append(
     for f in range(n_factors):
         extra = _diagonal(widths, label_noise, f, k)
         side = solve_triangular(process.lower[f], cross, lower=True, check_finite=False) if n else cross
-        corner, info = dpotrf(block + np.diag(process.jitter + extra) - side.T @ side, lower=1)
+        corner, info = _cholesky(block + np.diag(process.jitter + extra) - side.T @ side)
         if info:
             return condition(widths, all_inputs, all_targets, all_noise, profile)
         lower[f, :n, :n] = process.lower[f]
         lower[f, n:, :n] = side.T
-        lower[f, n:, n:] = np.tril(corner)
+        lower[f, n:, n:] = corner
     return _finish(widths, all_inputs, all_targets, all_noise, process.jitter, lower, profile)
 
 
@@ -265,7 +264,7 @@ def _departs(widths: Widths, rows: np.ndarray) -> np.ndarray | None:
     if not constant.any():
         return None
     centre = widths.centre[constant]
-    return (np.abs(rows[:, constant] - centre) > _SAME * (1 + np.abs(centre))).any(1)
+    return np.asarray((np.abs(rows[:, constant] - centre) > _SAME * (1 + np.abs(centre))).any(1))
 
 
 def _admit(widths: Widths, inputs: np.ndarray) -> Widths:
@@ -303,6 +302,15 @@ def _diagonal(widths: Widths, label_noise: np.ndarray | None, f: int, n: int) ->
     return np.zeros(n) if label_noise is None else label_noise[:, f] / widths.signal[f]
 
 
+def _cholesky(a: np.ndarray) -> tuple[np.ndarray, int]:
+    """The lower factor, and 0 or where it failed."""
+    return lapack.dpotrf(a, lower=1, clean=1)  # type: ignore[attr-defined]
+
+
+def _inverse(lower: np.ndarray) -> np.ndarray:
+    return lapack.dtrtri(lower, lower=1)[0]  # type: ignore[attr-defined]
+
+
 def _factors(c: np.ndarray, widths: Widths, label_noise: np.ndarray | None) -> tuple[np.ndarray, float]:
     """Cholesky factors of the covariance over the signal; the noise times 10 as often as it fails."""
     n = len(c)
@@ -311,10 +319,10 @@ def _factors(c: np.ndarray, widths: Widths, label_noise: np.ndarray | None) -> t
     while True:
         lower = np.zeros((n_factors, n, n))
         for f in range(n_factors if n else 0):
-            factor, info = dpotrf(c + np.diag(jitter + _diagonal(widths, label_noise, f, n)), lower=1)
+            factor, info = _cholesky(c + np.diag(jitter + _diagonal(widths, label_noise, f, n)))
             if info:
                 break
-            lower[f] = np.tril(factor)
+            lower[f] = factor
         else:
             return lower, jitter
         jitter *= 10
@@ -336,7 +344,7 @@ def _finish(
     for f in range(len(lower) if n else 0):
         columns = slice(None) if len(lower) == 1 else slice(f, f + 1)
         half = solve_triangular(lower[f], targets[:, columns], lower=True, check_finite=False)
-        weights[:, columns] = solve_triangular(lower[f], half, lower=True, trans="T", check_finite=False)
+        weights[:, columns] = solve_triangular(lower[f], half, lower=True, trans=1, check_finite=False)
     if profile and label_noise is None and n:
         signal = np.maximum((targets * weights).sum(0) / n, LEAST_SIGNAL)
         widths = widths._replace(signal=signal)

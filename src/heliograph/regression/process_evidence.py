@@ -8,8 +8,7 @@ optimised where labels bring noise variances of their own.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg import lapack, solve_triangular
 from scipy.optimize import minimize
 
 from heliograph.kernels.blas import one_blas_thread
@@ -115,7 +114,7 @@ def negative_log_evidence(
         extra = 0.0 if label_noise is None else label_noise[:, f] / np.exp(theta[k + 1 + f])
         lower = _lower(c, rho + extra)
         half = solve_triangular(lower, targets if label_noise is None else targets[:, f : f + 1], lower=True)
-        weights = solve_triangular(lower, half, lower=True, trans="T")
+        weights = solve_triangular(lower, half, lower=True, trans=1)
         inverse = _inverse(lower)
         log_det = 2 * np.log(np.diagonal(lower)).sum()
         fit = (half**2).sum(0)
@@ -153,12 +152,13 @@ def _profiled(theta: np.ndarray, x: np.ndarray, targets: np.ndarray) -> np.ndarr
 def _lower(c: np.ndarray, diagonal: np.ndarray | float) -> np.ndarray:
     jitter = 0.0
     while True:
-        lower, info = dpotrf(c + np.diag(np.broadcast_to(diagonal + jitter, (len(c),))), lower=1, clean=1)
+        matrix = c + np.diag(np.broadcast_to(diagonal + jitter, (len(c),)))
+        lower, info = lapack.dpotrf(matrix, lower=1, clean=1)  # type: ignore[attr-defined]
         if not info:
             return lower
         jitter = max(10 * jitter, 10 * float(np.min(diagonal)))  # the noise times 10 as often as it fails
 
 
 def _inverse(lower: np.ndarray) -> np.ndarray:
-    inverse, _ = dpotri(lower, lower=1)
+    inverse, _ = lapack.dpotri(lower, lower=1)  # type: ignore[attr-defined]
     return np.tril(inverse) + np.tril(inverse, -1).T

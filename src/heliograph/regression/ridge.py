@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr, svd
 
 from heliograph.errors import ModelError
 from heliograph.kernels.blas import one_blas_thread
@@ -45,13 +44,13 @@ def spectrum(x: np.ndarray, y: np.ndarray) -> Spectrum:
     y = np.asarray(y, dtype=float).reshape(len(x), -1)
     with one_blas_thread():
         if len(x) > x.shape[1]:
-            q, r = qr(x, mode="economic", check_finite=False)
-            u, s, vt = svd(r, full_matrices=False, check_finite=False)
+            q, r = np.linalg.qr(x)
+            u, s, vt = np.linalg.svd(r, full_matrices=False)
             left = q @ u
             outside = y - left @ (left.T @ y)
             free = np.maximum(1 - (left**2).sum(1), 0.0)  # rounding may leave -1e-16
         else:
-            left, s, vt = svd(x, full_matrices=False, check_finite=False)
+            left, s, vt = np.linalg.svd(x, full_matrices=False)
             outside, free = np.zeros_like(y), np.zeros(len(x))  # as many features as rows reach every target
         return Spectrum(left, s**2, vt, left.T @ y, outside, free)
 
