@@ -185,7 +185,8 @@ def _integrate(ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, m
 
     centres = _stationary_points(ma, va, mb, vb, mo, vo)
     index = np.arange(ma.shape[0])[:, None]
-    top = log_density(centres, index).max(axis=1)
+    heights = log_density(centres, index)
+    top = heights.max(axis=1)
     # the likelihood is at most 1 / sqrt(vo), and, where out is exactly known, at most its value at these two points
     root, twice = np.sqrt(ma**2 + 4 * va), np.where(mo == 0, 1.0, 2 * mo)
     y = np.stack([(ma + root) / twice, (ma - root) / twice], axis=1)
@@ -195,9 +196,23 @@ def _integrate(ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, m
     bend = _bend(centres, ma, va, mb, vb, mo, vo)
     widths = np.minimum(1.0 / np.sqrt(np.maximum(np.abs(bend), 1e-300)), reach[:, None])
     edges = around(mb - reach, mb + reach, centres, widths)
-    ratio = np.where(vo > 0, va / np.where(vo > 0, vo, 1.0), 0.0)
-    # the variance of a given b, which may be largest where b is unlikely
-    return adapt(log_density, edges, lambda x, i: [1.0 / (1.0 + ratio[i] * x**2)])
+
+    def given(x: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Mean and variance of a, and of out, given b = x."""
+        total = vo[i] + va[i] * x**2
+        total = np.where(total > 0, total, 1.0)
+        miss = (mo[i] - ma[i] * x) / total
+        return ma[i] + va[i] * x * miss, va[i] * (vo[i] / total), mo[i] - vo[i] * miss, va[i] * (x**2 * (vo[i] / total))
+
+    best = np.take_along_axis(centres, heights.argmax(axis=1)[:, None], axis=1)
+    a0, _, out0, _ = (v[:, 0] for v in given(best, index))
+
+    def second_moments(x: np.ndarray, i: np.ndarray) -> list[np.ndarray]:
+        """Of a and of out about where they most likely are: they may be largest where b is unlikely."""
+        a, a_variance, out, out_variance = given(x, i)
+        return [(a - a0[i]) ** 2 + a_variance, (out - out0[i]) ** 2 + out_variance]
+
+    return adapt(log_density, edges, second_moments)
 
 
 def _stationary_points(
