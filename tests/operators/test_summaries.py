@@ -30,10 +30,10 @@ def test_a_beta_and_a_gamma_are_told_in_theirs():
 
 
 def test_a_vector_is_told_component_by_component():
-    covariance = np.array([[4.0, 1.0], [1.0, 1.0]])
+    covariance = np.array([[4.0, 1.0], [1.0, 9.0]])
     told = row({"x": MultivariateGaussian([[1.0, 2.0]], covariance)})
     assert told["x: mean 1"] == pytest.approx(2.0) and told["x: variance 0"] == pytest.approx(4.0)
-    assert told["x: correlation"] == pytest.approx(0.5)
+    assert told["x: correlation"] == pytest.approx(1 / 6)
     precision = np.linalg.inv(covariance)
     assert told["x: precision 1"] == pytest.approx(precision[0, 1])
     assert told["x: mean x precision 0"] == pytest.approx((precision @ [1.0, 2.0])[0])

@@ -175,6 +175,13 @@ def test_equal_rows_and_constant_columns_make_no_trouble():
     np.testing.assert_allclose(mean, 59.5, rtol=1e-3)  # columns that never moved have no slope
 
 
+def test_no_candidate_is_spent_on_a_column_that_does_not_vary():
+    X = np.zeros((60, 1000))
+    X[:, 500] = np.arange(60)
+    forest = EslamiForest(n_trees=4, leaf_columns=[500]).fit(X, X[:, :1])
+    assert (forest.feature_[:4] == 500).all()
+
+
 def test_far_from_all_rows_the_answers_stay_finite_and_near_the_outputs_seen(grown):
     _, Y, forest = grown
     mean, variance = forest.predict(np.array([[1e8, -1e8, 1e300], [-1e12, 0.0, 0.0]]))
