@@ -18,15 +18,15 @@ def cosine_rows(n, d, seed=0):
 @pytest.mark.parametrize("prior_variance", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("noise", [1e-6, 1e-2])
 def test_two_thousand_rows_one_by_one_give_the_batch_posterior(prior_variance, noise):
-    x, y = cosine_rows(2000, 120)
+    x, y = cosine_rows(2000, 80)
     batch = bl.fit(x, y, prior_variance, noise)
-    online = bl.prior(120, 2, prior_variance, noise)
+    online = bl.prior(80, 2, prior_variance, noise)
     for row, target in zip(x, y, strict=True):
         online = bl.update(online, row, target)
     # the factor's condition number is 1e5 and rounding 1e-16; 1e-8 is the house law with room to spare
     np.testing.assert_allclose(online.mean, batch.mean, rtol=0, atol=1e-8 * np.abs(batch.mean).max())
     np.testing.assert_allclose(online.covariance, batch.covariance, rtol=0, atol=1e-8 * batch.covariance.max())
-    new = cosine_rows(50, 120, seed=0)[0] + 0.01
+    new = cosine_rows(50, 80, seed=0)[0] + 0.01
     for a, b in zip(bl.predict(online, new), bl.predict(batch, new), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(bl.log_evidence(online), bl.log_evidence(batch), rtol=1e-8)
