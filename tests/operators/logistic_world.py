@@ -40,10 +40,10 @@ class GridOracle:
         return Answer(
             beliefs,
             log_z=top[:, 0] + np.log(total[:, 0]),
-            standard_errors={p: (zero, zero) for p in beliefs},
+            standard_errors=dict.fromkeys(beliefs, (zero, zero)),
             covariances=none,
             chart_covariances=none,
-            expected_kl={p: zero for p in beliefs},
+            expected_kl=dict.fromkeys(beliefs, zero),
             log_z_error=zero,
             ess=np.full(n, np.inf),
             pareto_k=np.full(n, -1.0),

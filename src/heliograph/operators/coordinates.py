@@ -17,6 +17,7 @@ from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family,
 
 __all__ = ["Coordinates", "event_size", "logs_of", "naturals_of", "statistics_of"]
 
+_LARGE = 1e150  # its square is still a number
 _FAR = 600.0  # exp(600) squared is still a finite number; no message has a logarithm of a parameter beyond it
 
 
@@ -52,7 +53,7 @@ def _fixed(*names: str) -> Callable[[int], list[str]]:
 
 # ---- scalars ---------------------------------------------------------------------------------------------------------
 def _gaussian_statistics(y: np.ndarray, d: int) -> tuple[Gaussian, np.ndarray]:
-    finite = np.isfinite(y).all(axis=-1)
+    finite = (np.abs(y) < _LARGE).all(axis=-1)
     y = _safe(y, finite, (0.0, 1.0))
     variance = y[:, 1] - y[:, 0] ** 2
     valid = finite & (variance > 0)
@@ -121,7 +122,7 @@ def _vector_statistics(message: MultivariateGaussian) -> np.ndarray:
 
 
 def _vector_from_statistics(y: np.ndarray, d: int) -> tuple[MultivariateGaussian, np.ndarray]:
-    finite = np.isfinite(y).all(axis=-1)
+    finite = (np.abs(y) < _LARGE).all(axis=-1)
     y = _safe(y, finite, 0.0)
     mean = y[:, :d]
     covariance = _square(y[:, d:], d) - mean[:, :, None] * mean[:, None, :]
@@ -169,8 +170,11 @@ def _categorical_encode(message: Categorical) -> np.ndarray:
 
 
 def _categorical_logs(y: np.ndarray, d: int) -> tuple[Categorical, Any]:
-    valid = _small(y)
-    p = np.exp(_safe(y - np.where(valid, y.max(axis=-1), 0.0)[:, None], valid, 0.0))
+    small = _small(y)
+    y = _safe(y, small, 0.0)
+    y = y - y.max(axis=-1, keepdims=True)
+    valid = small & _small(y)
+    p = np.exp(_safe(y, valid, 0.0))
     return Categorical(p / p.sum(axis=-1, keepdims=True)), valid
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heliograph.errors import FileFormatError
 from heliograph.operators.agreement import Agreement
 from heliograph.operators.coordinates import event_size, logs_of
 from heliograph.operators.jit import JustInTime
@@ -18,6 +19,7 @@ from heliograph.regression.eslami2014 import EslamiForest
 __all__ = ["Forest", "ForestLearner"]
 
 _AT_MODE = "factor at the mode"
+_LEAF = ("centre", "scale", "weights")
 
 
 def Forest(
@@ -111,9 +113,17 @@ class ForestLearner:
     def state(self) -> State:
         """The forest's own, and what its numbers mean."""
         arrays, header = self.forest_.state()
+        n = len(arrays["feature"])
+        # leaves fitted again from their rows would differ in the last bit
+        arrays |= {f"leaf.{name}": getattr(self.forest_, name + "_")[:n] for name in _LEAF}
         return arrays, {"forest": header, "family": self.family_, "event_size": self.event_size_}
 
     def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
         """The reverse of `state`."""
         self._make(header["family"], int(header["event_size"]), 0, arrays["columns"])
         self.forest_.restore(arrays, header["forest"])
+        for name in _LEAF:
+            there, kept = getattr(self.forest_, name + "_"), arrays[f"leaf.{name}"]
+            if kept.shape != (len(arrays["feature"]), *there.shape[1:]):
+                raise FileFormatError(f"a forest's leaves cannot have {name} of shape {kept.shape}")
+            there[: len(kept)] = kept

@@ -309,8 +309,10 @@ class _Call:
             self.parts.append((rows, message))
 
     def _reply(self) -> Reply:
-        order = np.argsort(np.concatenate([rows for rows, _ in self.parts]), kind="stable")
-        message = concatenate([m for _, m in self.parts])[order] if self.n else self.cavity.as_uniform()
+        message = self.cavity.as_uniform()
+        if self.n:
+            order = np.argsort(np.concatenate([rows for rows, _ in self.parts]), kind="stable")
+            message = concatenate([m for _, m in self.parts])[order]
         return Reply(
             message,
             self.failed,

@@ -112,15 +112,21 @@ def _encoded(coordinates: Any, belief: Family) -> tuple[np.ndarray, np.ndarray]:
 
 def _divided(coordinates: Any, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
     belief, valid = coordinates.decode(y, event_size(cavity))
-    if valid.all():
-        return belief / cavity, valid
-    # where there is no belief the message is the uniform one, which says nothing
     quotient = belief / cavity
+    # a belief of parameters far apart from the cavity's may round to none at all when they meet again
+    valid = valid & np.asarray((quotient * cavity).proper) & _finite(quotient)
+    if valid.all():
+        return quotient, valid
+    # where there is no belief the message is the uniform one, which says nothing
     naturals = tuple(
         np.where(valid.reshape(valid.shape + (1,) * r), a, 0.0)
         for a, r in zip(quotient.naturals, quotient.ranks, strict=True)
     )
     return quotient.from_naturals(naturals, quotient.point), valid
+
+
+def _finite(message: Family) -> np.ndarray:
+    return np.isfinite(naturals_of(message)).all(axis=-1)
 
 
 def _from_rows(y: np.ndarray, like: Family) -> Family:
