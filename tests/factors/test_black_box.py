@@ -49,7 +49,9 @@ def exact_z(z, out):
     w = lambda x: norm.pdf(x, z.mean, np.sqrt(z.variance)) * expit(x) ** (out.a - 1) * expit(-x) ** (out.b - 1)  # noqa: E731
     low, high = z.mean - 12 * np.sqrt(z.variance), z.mean + 12 * np.sqrt(z.variance)
     moments = [quad(lambda x, k=k: w(x) * x**k, low, high, epsabs=1e-13, limit=200)[0] for k in range(3)]
-    return Gaussian(moments[1] / moments[0], moments[2] / moments[0] - (moments[1] / moments[0]) ** 2), np.log(moments[0])
+    return Gaussian(moments[1] / moments[0], moments[2] / moments[0] - (moments[1] / moments[0]) ** 2), np.log(
+        moments[0]
+    )
 
 
 # ---- as a function ---------------------------------------------------------------------------------------------------

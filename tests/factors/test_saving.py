@@ -218,7 +218,9 @@ def test_an_array_of_objects_is_refused_and_no_code_is_run(whole, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"PK\x03\x04 some zip", b"heliogr\x00", np.random.default_rng(0).bytes(4000)])
+@pytest.mark.parametrize(
+    "content", [b"", b"x", b"PK\x03\x04 some zip", b"heliogr\x00", np.random.default_rng(0).bytes(4000)]
+)
 def test_a_foreign_file_is_called_one(content, tmp_path):
     path = tmp_path / "foreign"
     path.write_bytes(content)

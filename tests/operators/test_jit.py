@@ -299,6 +299,8 @@ def test_a_factor_uses_a_new_learner_like_any_other():
     logistic = logistic_factor()
     from heliograph.factors.black_box import Conduct
 
-    conduct = Conduct(np.random.default_rng(0), operator=JustInTime(Nearest(), minibatch=20, threshold=-3.0), oracle=GridOracle())
+    conduct = Conduct(
+        np.random.default_rng(0), operator=JustInTime(Nearest(), minibatch=20, threshold=-3.0), oracle=GridOracle()
+    )
     asked = [logistic.send("z", plate(seed), conduct).n_asked for seed in (0, 1, 2, 0)]
     assert asked[0] > asked[1] > 0 and asked[3] == 0

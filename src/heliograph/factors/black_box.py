@@ -240,9 +240,7 @@ class BlackBox(Factor):
         rng = np.random.default_rng(seed)
         return OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng)(self._ordered(incoming))
 
-    def belief(
-        self, to: str, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0
-    ) -> Family:
+    def belief(self, to: str, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0) -> Family:
         """The projected belief as an oracle computes it; raises where it cannot."""
         self.check_port(to)
         self._refuse_power(power)
@@ -255,15 +253,11 @@ class BlackBox(Factor):
             )
         return answer.beliefs[to]
 
-    def message(
-        self, to: str, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0
-    ) -> Family:
+    def message(self, to: str, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0) -> Family:
         """The belief divided by what came in, eq. (1)."""
         return self.belief(to, incoming, power, oracle=oracle, seed=seed) / incoming[to]
 
-    def log_z(
-        self, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0
-    ) -> np.ndarray:
+    def log_z(self, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0) -> np.ndarray:
         """The log normaliser as an oracle computes it; -inf where it found nothing."""
         self._refuse_power(power)
         return self.ask(incoming, oracle=oracle, seed=seed).log_z

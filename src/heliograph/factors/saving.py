@@ -159,8 +159,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         header = json.loads(archive.read("header.json"))
         names = json.loads(archive.read("names.json"))
         arrays = {
-            str(name): np.load(io.BytesIO(archive.read(f"{k}.npy")), allow_pickle=False)
-            for k, name in enumerate(names)
+            str(name): np.load(io.BytesIO(archive.read(f"{k}.npy")), allow_pickle=False) for k, name in enumerate(names)
         }
     return arrays, header
 

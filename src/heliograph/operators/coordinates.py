@@ -211,9 +211,7 @@ _LOGS: dict[type[Family], Coordinates] = {
     Bernoulli: Coordinates(_fixed("log odds"), lambda m: _rows(m.log_odds), _bernoulli_logs),
     MultivariateGaussian: Coordinates(_vector_names("log covariance"), _vector_logs, _vector_from_logs),
     Categorical: Coordinates(_table_names("log p"), _categorical_encode, _categorical_logs),
-    Dirichlet: Coordinates(
-        _table_names("log concentration"), lambda m: _log(m.naturals[0] + 1.0), _dirichlet_logs
-    ),
+    Dirichlet: Coordinates(_table_names("log concentration"), lambda m: _log(m.naturals[0] + 1.0), _dirichlet_logs),
 }
 
 

@@ -66,7 +66,9 @@ class Neural:
             y, valid = self.target.forward(belief, cavity)
             good = valid & ~answer.failed
             if good.sum() < 2:
-                raise ModelError(f"there are {int(good.sum())} answered tuples to learn messages to {to!r} from: ask more")
+                raise ModelError(
+                    f"there are {int(good.sum())} answered tuples to learn messages to {to!r} from: ask more"
+                )
             network = HeessNetwork(self.hidden, self.weight_decay, self.max_iter, random_state=seed)
             self.networks[f"{to} | {signature(incoming)}"] = network.fit(x[good], y[good])
         return self
