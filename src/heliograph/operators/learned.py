@@ -34,8 +34,8 @@ _AUDITED_SHARE = 0.1  # audits at most, for every label
 class Learned:
     """Ask, learn, and soon hardly ask, to a tolerance in nats.
 
-    `reference` is "auto" (what the factor can have), "none" (the cavity), or a function of (rng, incoming) that gives
-    moments on the charts. `start` labels are asked by a pivoted design before anything is predicted. Past `budget`
+    `reference` is "auto" (what the factor can have), "none" (the cavity), or a function of (rng, incoming, to) that
+    gives moments on the charts. `start` labels are asked by a pivoted design before anything is predicted. Past `budget`
     labels a direction learns no more: what it does not know is asked every time. `audit` is the share of trusted
     messages that are checked by the oracle, as long as there are fewer of them than a tenth of the labels.
     `novelty` is the share of the prior variance above which a row is asked about whatever its expected KL, since the
@@ -102,12 +102,12 @@ class Learned:
             directions[to] = Correction(sight.inputs(to).shape[1], q, self.start)
         return directions[to]
 
-    def refer(self, rng: np.random.Generator, incoming: Incoming, setting: Setting) -> Any:
-        """Reference beliefs of a plate of one kind; None where the cavity has to do."""
+    def refer(self, rng: np.random.Generator, incoming: Incoming, setting: Setting, to: str | None = None) -> Any:
+        """Reference belief of one port (or all) of a plate of one kind; None where the cavity has to do."""
         if self.reference == "none":
             return None
         make = setting.reference if self.reference == "auto" else self.reference
-        return None if make is None else make(rng, incoming)
+        return None if make is None else make(rng, incoming, to)
 
     def learn(self, key: str, sight: Sight, answer: Any) -> None:
         """Take in an oracle's answer: one run teaches every direction. Rows at which it failed are left out."""
@@ -250,7 +250,7 @@ class Plate:
         self.call, self.operator, self.to = call, call.operator, call.to
         self.rows, self.incoming = rows, incoming
         started = time.perf_counter()
-        reference = self.operator.refer(call.rng, incoming, call.setting)
+        reference = self.operator.refer(call.rng, incoming, call.setting, self.to)
         if reference is not None:
             call.n_evaluations += reference.n_evaluations
         self.kind = kind

@@ -47,12 +47,13 @@ class _Update(NamedTuple):
 
 
 def several_unknown(
-    rng: np.random.Generator, sampler: Sampler, unknown: Mapping[str, Any], constants: Mapping[str, Any], out: Output
+    rng: np.random.Generator, sampler: Sampler, unknown: Mapping[str, Any], constants: Mapping[str, Any], message: Any
 ) -> Reference | None:
     """Reference beliefs of all unknown inputs and of the output; None if there are too many unknown numbers."""
+    out = Output(message)
     blocks, k = {}, 0
-    for port, message in unknown.items():
-        size = message.dimension if isinstance(message, MultivariateGaussian) else 1
+    for port, m in unknown.items():
+        size = m.dimension if isinstance(m, MultivariateGaussian) else 1
         blocks[port] = slice(k, k + size)
         k += size
     if k > _MOST_COORDINATES:
@@ -78,7 +79,7 @@ def several_unknown(
             moments[port] = mean[:, block.start], covariance[:, block.start, block.start]
     moments[sampler.child] = update.out_mean, update.out_variance
     summaries = np.stack([*_surprise(*first), _residual(fit, update)], axis=1)
-    return Reference(moments, summaries, _log_z(update) - out.log_constant, n_evaluations)
+    return Reference(moments, summaries, _log_z(update) - out.log_constant(message), n_evaluations)
 
 
 def _joint(unknown: Mapping[str, Any], blocks: Mapping[str, slice], k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +120,7 @@ def _fit(
     for port, message in unknown.items():
         inputs[port] = _value(message, x[:, blocks[port]])
     value, _ = values(rng, sampler, inputs, n * size)
-    y = out.look(value.reshape(n, size))[0]
+    y = out.look(value.reshape(n, size).T)[0].T
     y_mean = y @ weights
     gap = y - y_mean[:, None]
     variance = gap**2 @ weights
@@ -153,9 +154,9 @@ def _update(m: np.ndarray, s: np.ndarray, fit: _Fit, out: Output, out_at: np.nda
 
 def _site(out: Output, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The output's message as ``exp(height + shift y - precision y^2 / 2)`` on the chart, by two derivatives."""
-    first, second = out.first[:, 0], out.second[:, 0]
+    first, second = out.first, out.second
     if out.family is Gaussian:
-        known = out.known[:, 0]
+        known = second > 0
         return np.where(known, first * second, first), second, np.where(known, -0.5 * second * first**2, 0.0)
     if out.family is Gamma:
         at = np.clip(at, -700.0, 700.0)

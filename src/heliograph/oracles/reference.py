@@ -19,13 +19,16 @@ from heliograph.oracles.sampler import Sampler, _call, _call_each, evaluate
 
 __all__ = ["Output", "Reference", "reference_of", "values"]
 
-_GRID = np.array(
-    [-6.0, -4.0, -2.5, -1.2, 0.0, 1.2, 2.5, 4.0, 6.0]
-)  # deviations of the cavity at which the mode is sought
-_EDGES = np.concatenate([[-8.0], _GRID, [8.0]])
-_NEWTON = 4
+_GRID = np.array([[-5.0], [-3.0], [-1.4], [0.0], [1.4], [3.0], [5.0]])  # deviations of the cavity
+_EDGES = np.array([-60.0, *_GRID[:, 0], 60.0])  # beyond the last node the steps are free to go far
+_NEWTON = 3
 _STEP = 0.5  # of a difference, in current deviations: curvature over the bulk and not at a point
-_NODES = np.polynomial.hermite_e.hermegauss(5)
+_STEPS = np.array([[-1.0], [0.0], [1.0]])
+_NODES, _WEIGHTS = (a[:, None] for a in np.polynomial.hermite_e.hermegauss(5))
+_SQUARES = _NODES**2
+_LOG_RULE = 0.5 * _SQUARES + np.log(_WEIGHTS)
+_REWEIGHTED = 2  # times: around the mode, then around the mean
+_WIDER = 1.1  # nodes than the curvature at the mode says
 _TINY = float(np.finfo(float).tiny)
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -37,23 +40,24 @@ class Reference(NamedTuple):
 
     moments: dict[str, tuple[np.ndarray, np.ndarray]]  # port -> mean and variance (covariance for vectors)
     summaries: np.ndarray  # (n, s) numbers without a unit that say how hard each row is
-    log_z: np.ndarray  # (n,)
+    log_z: np.ndarray | None  # (n,); None if only one port was wanted
     n_evaluations: int
 
 
-Refer = Callable[[np.random.Generator, Mapping[str, Any]], Reference | None]
+Refer = Callable[..., Reference | None]  # of rng, incoming and, optionally, the one port whose moments are wanted
 
 
 def reference_of(sampler: Sampler) -> Refer | None:
     """The way to refer messages of this factor; None if it can have no reference.
 
-    What it gives takes rows that are alike: at each port all point masses, all uniform or all proper.
+    What it gives takes rows that are alike: at each port all point masses, all uniform or all proper. The last argument
+    names the port whose moments are wanted; None means every port's.
     """
     if sampler.stochastic or sampler.expensive or sampler.output not in (Gaussian, Gamma, Beta):
         return None
 
-    def refer(rng: np.random.Generator, incoming: Mapping[str, Any]) -> Reference | None:
-        return _refer(rng, sampler, incoming)
+    def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None = None) -> Reference | None:
+        return _refer(rng, sampler, incoming, to)
 
     return refer
 
@@ -63,36 +67,42 @@ class Output:
 
     def __init__(self, message: Any) -> None:
         self.family = type(message)
-        first, second = (a[:, None] for a in message.naturals)
+        self.first, self.second = message.naturals
+        self.flat: np.ndarray | None = None  # where a Gaussian has no mean, if anywhere
         if self.family is Gaussian:  # the completed square keeps its digits far from 0
-            known = second > 0
-            first = np.where(known, first / np.where(known, second, 1.0), first)
-            self.known = known
-        self.first, self.second = first, second
-        self.log_constant = message.log_normaliser()
-        if self.family is Gaussian:
-            self.log_constant = np.where(
-                known[:, 0], 0.5 * (_LOG_2PI - np.log(np.where(known, second, 1.0)[:, 0])), 0.0
-            )
+            known = self.second > 0
+            safe = self.second if known.all() else np.where(known, self.second, 1.0)
+            self.flat = None if known.all() else ~known
+            self.first = np.where(known, self.first / safe, self.first)
 
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Position on the chart and log message, without its constant, of values ``(n, k)``."""
+        """Position on the chart and log message, without its constant, of values ``(k, n)``."""
         if self.family is Gaussian:
-            value = np.clip(value, -1e150, 1e150)  # its square is still a number
-            if self.known.all():
-                gap = value - self.first
-                return value, -0.5 * self.second * gap * gap
-            return value, np.where(self.known, -0.5 * self.second * (value - self.first) ** 2, self.first * value)
+            value = np.minimum(np.maximum(value, -1e150), 1e150)  # its square is still a number
+            log_message = value - self.first
+            log_message *= log_message
+            log_message *= -0.5 * self.second
+            return value, log_message if self.flat is None else np.where(self.flat, self.first * value, log_message)
         if self.family is Gamma:
-            value = np.clip(value, _TINY, 1e300)
+            value = np.minimum(np.maximum(value, _TINY), 1e300)
             y = np.log(value)
             return y, self.first * y - self.second * value
-        value = np.clip(value, _TINY, _BELOW_ONE)
-        up, down = np.log(value), np.log1p(-value)
-        return up - down, self.first * up + self.second * down
+        value = np.minimum(np.maximum(value, _TINY), _BELOW_ONE)
+        up, down = np.log(value), np.log(1.0 - value)  # three times as fast as log1p, and nobody vouches for it
+        log_message = self.first * up
+        log_message += self.second * down
+        up -= down
+        return up, log_message
+
+    def log_constant(self, message: Any) -> np.ndarray:
+        """What `look` leaves out."""
+        if self.family is not Gaussian:
+            return message.log_normaliser()
+        known = self.second > 0
+        return np.where(known, 0.5 * (_LOG_2PI - np.log(np.where(known, self.second, 1.0))), 0.0)
 
 
-def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Reference | None:
+def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
     constants, unknown = {}, {}
     for port in sampler.inputs:
         message = incoming[port]
@@ -110,10 +120,10 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
     if not all(m.proper.all() for m in unknown.values()):
         return None
     if len(unknown) == 1 and not isinstance(next(iter(unknown.values())), MultivariateGaussian):
-        return _one_unknown(rng, sampler, unknown, constants, Output(out))
+        return _one_unknown(rng, sampler, unknown, constants, out, to)
     from heliograph.oracles.linearisation import several_unknown
 
-    return several_unknown(rng, sampler, unknown, constants, Output(out))
+    return several_unknown(rng, sampler, unknown, constants, out)
 
 
 def values(
@@ -148,13 +158,16 @@ class _Line:
         self.rng, self.sampler, self.port, self.message, self.out = rng, sampler, port, message, out
         self.constants = constants
         self.mean, self.variance = message.chart_moments()
+        self.half = -0.5 / self.variance
         self.n_evaluations = 0
 
     def log_cavity(self, u: np.ndarray) -> np.ndarray:
         if isinstance(self.message, Gaussian):
-            gap = u - self.mean[:, None]
-            return -0.5 * gap * gap / self.variance[:, None]
-        first, second = (a[:, None] for a in self.message.naturals)
+            gap = u - self.mean
+            gap *= gap
+            gap *= self.half
+            return gap
+        first, second = self.message.naturals
         if isinstance(self.message, Gamma):
             return (first + 1.0) * u - second * np.exp(np.minimum(u, 700.0))
         return (first + 1.0) * log_expit(u) + (second + 1.0) * log_expit(-u)
@@ -162,52 +175,79 @@ class _Line:
     def value(self, u: np.ndarray) -> np.ndarray:
         if isinstance(self.message, Gaussian):
             return u
-        return (
-            np.exp(np.clip(u, -700.0, 700.0))
-            if isinstance(self.message, Gamma)
-            else np.clip(expit(u), _TINY, _BELOW_ONE)
-        )
+        if isinstance(self.message, Gamma):
+            return np.exp(np.clip(u, -700.0, 700.0))
+        return np.clip(expit(u), _TINY, _BELOW_ONE)
 
     def look(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The output's position and the log tilted density at positions ``(n, k)``."""
-        n, k = u.shape
-        inputs = {name: np.repeat(a, k, axis=0) for name, a in self.constants.items()}
+        """The output's position and the log tilted density at positions ``(k, n)``."""
+        k = len(u)
+        inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in self.constants.items()}
         inputs[self.port] = self.value(u).reshape(-1)
-        self.n_evaluations += n * k
-        value, bad = values(self.rng, self.sampler, inputs, n * k)
-        y, log_message = self.out.look(value.reshape(n, k))
-        log_tilted = self.log_cavity(u) + log_message
-        return y, log_tilted if bad is None else np.where(bad.reshape(n, k), _NOTHING, log_tilted)
+        self.n_evaluations += u.size
+        value, bad = values(self.rng, self.sampler, inputs, u.size)
+        y, log_message = self.out.look(value.reshape(u.shape))
+        log_tilted = self.log_cavity(u)
+        log_tilted += log_message
+        return y, log_tilted if bad is None else np.where(bad.reshape(u.shape), _NOTHING, log_tilted)
 
 
 def _one_unknown(
-    rng: np.random.Generator, sampler: Sampler, unknown: Mapping[str, Any], constants: Mapping[str, Any], out: Output
+    rng: np.random.Generator,
+    sampler: Sampler,
+    unknown: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    message_out: Any,
+    to: str | None,
 ) -> Reference:
     ((port, message),) = unknown.items()
+    out = Output(message_out)
     line = _Line(rng, sampler, port, message, constants, out)
-    mode, variance = _mode(line)
-    mean, spread = mode, variance
-    nodes, log_rule = _NODES[0], np.log(_NODES[1])
-    for inflation in (1.1, 1.0):
-        sd = inflation * np.sqrt(spread)
-        u = mean[:, None] + sd[:, None] * nodes
-        y, log_tilted = line.look(u)
-        log_w = log_tilted + 0.5 * nodes**2 + log_rule
-        top = log_w.max(axis=1)
-        w = np.exp(log_w - top[:, None])
-        total = w.sum(axis=1)
-        w /= total[:, None]
-        d1 = w @ nodes
-        d2 = np.maximum((w @ nodes**2) - d1**2, 0.0)
+    mode, mode_sd = _mode(line)
+    mean, sd = mode, _WIDER * mode_sd
+    for _ in range(_REWEIGHTED):
+        at = sd * _NODES
+        at += mean
+        y, w = line.look(at)
+        w += _LOG_RULE
+        top = w.max(axis=0)
+        w -= top
+        np.exp(w, out=w)
+        total = w.sum(axis=0)
+        w /= total
+        last, moved = sd, (w * _NODES).sum(axis=0)
+        spread = (w * _SQUARES).sum(axis=0) - moved * moved
         # kept near where the nodes are: beyond that five of them have nothing to say
-        mean = mean + sd * 1.5 * np.tanh(d1 / 1.5)
-        spread = sd**2 * np.clip(d2, 1 / 3, 3.0)
-    y_mean = (w * y).sum(axis=1)
-    y_variance = np.maximum((w * (y - y_mean[:, None]) ** 2).sum(axis=1), 1e-12 * (1 + y_mean**2))
-    log_z = top + np.log(total * sd) - out.log_constant + _log_constant(message)
-    summaries = np.stack([(mean - mode) / np.sqrt(variance), np.log(spread / variance)], axis=1)
-    moments = {port: (mean, spread), sampler.child: (y_mean, y_variance)}
+        mean = mean + sd * np.clip(moved, -1.5, 1.5)
+        sd = sd * np.sqrt(np.clip(spread, 1 / 3, 3.0))
+    moments = {}
+    if to is None or to == port:
+        moments[port] = (mean, sd * sd) if isinstance(message, Gaussian) else _project(type(message), at, w)
+    if to is None or to == sampler.child:
+        moments[sampler.child] = _project(sampler.output, y, w)
+    log_z = None
+    if to is None:
+        log_z = top + np.log(total * last) - out.log_constant(message_out) + _log_constant(message)
+    summaries = np.stack([(mean - mode) / mode_sd, 2 * np.log(sd / mode_sd)], axis=1)
     return Reference(moments, summaries, log_z, line.n_evaluations)
+
+
+def _project(family: Any, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Chart moments of the EP projection of weighted positions ``(k, n)``: by its own statistics, not the chart's."""
+    mean = (w * u).sum(axis=0)
+    d = u - mean
+    floor = 1e-12 * (1 + mean**2)
+    if family is Gaussian:
+        return mean, np.maximum((w * d * d).sum(axis=0), floor)
+    # what Jensen's inequality leaves, term by term: nothing cancels
+    if family is Gamma:
+        gap = np.log1p((w * (np.expm1(np.clip(d, -700.0, 700.0)) - d)).sum(axis=0))
+        found: Any = Gamma.from_mean_and_log_gap(np.exp(np.clip(mean + gap, -700.0, 700.0)), np.maximum(gap, floor))
+    else:
+        q = expit(mean)
+        gap = (w * (np.logaddexp(np.log1p(-q), np.log(np.maximum(q, _TINY)) + d) - q * d)).sum(axis=0)
+        found = Beta.from_mean_logit_and_gap(mean, np.maximum(gap, floor * q * (1 - q) + 1e-14))
+    return found.chart_moments()
 
 
 def _log_constant(message: Any) -> np.ndarray:
@@ -217,21 +257,26 @@ def _log_constant(message: Any) -> np.ndarray:
 
 
 def _mode(line: _Line) -> tuple[np.ndarray, np.ndarray]:
-    """The mode of the tilted density on the chart, and the variance that its curvature there gives."""
-    mean, variance = line.mean, line.variance
-    deviation = np.sqrt(variance)
-    _, log_tilted = line.look(mean[:, None] + deviation[:, None] * _GRID)
-    best = np.argmax(log_tilted, axis=1)
+    """The mode of the tilted density on the chart, and the deviation that its curvature there gives.
+
+    Newton steps between the neighbours of the best node of a grid, and between the points where the density was seen to
+    rise and to fall: a step that would leave them goes to their middle.
+    """
+    mean, deviation = line.mean, np.sqrt(line.variance)
+    _, log_tilted = line.look(mean + deviation * _GRID)
+    best = np.argmax(log_tilted, axis=0)
     low, high = mean + deviation * _EDGES[best], mean + deviation * _EDGES[best + 2]
-    mode = mean + deviation * _GRID[best]
-    sd = 0.25 * (high - low)
-    steps = _STEP * np.array([-1.0, 0.0, 1.0])
-    least = 0.25 / variance  # a tilted density flatter than this is not one bump
+    mode = mean + deviation * _EDGES[best + 1]
+    sd = 0.25 * np.minimum(high - low, 8.0 * deviation)
+    least = 0.25 / line.variance  # a tilted density flatter than this is not one bump
     for _ in range(_NEWTON):
-        _, l = line.look(mode[:, None] + sd[:, None] * steps)
         h = _STEP * sd
-        slope = (l[:, 2] - l[:, 0]) / (2 * h)
-        precision = np.maximum((2 * l[:, 1] - l[:, 0] - l[:, 2]) / h**2, least)
-        mode = np.clip(mode + slope / precision, low, high)
+        _, (before, at, after) = line.look(mode + h * _STEPS)
+        slope = (after - before) / (2 * h)
+        precision = np.maximum((2 * at - before - after) / (h * h), least)
+        rising = slope > 0
+        low, high = np.where(rising, mode, low), np.where(rising, high, mode)
+        new = mode + slope / precision
+        mode = np.where((new > low) & (new < high), new, 0.5 * (low + high))
         sd = 1 / np.sqrt(precision)
-    return mode, sd**2
+    return mode, sd
