@@ -90,6 +90,36 @@ def test_one_observation_of_a_mean_and_precision_has_exact_evidence():
     assert model.infer().log_evidence == pytest.approx(np.log(exact), abs=1e-6)
 
 
+def test_a_poisson_tracker_equals_dense_ep_with_sites_on_a_grid():
+    counts, model = [0.0, 1.0, 2.0], hg.Model()
+    states = [model.gaussian("s0", 0.0, precision=0.01)]
+    states += [model.gaussian("s1", states[0], precision=10.0)]
+    states += [model.gaussian("s2", states[1], precision=10.0)]
+    for t, x in enumerate(states):
+        model.poisson(f"y{t}", log_rate=x, observed=counts[t])
+    posterior = model.infer(tolerance=1e-11, max_sweeps=500)
+    prior = np.diag([0.01, 0.0, 0.0])
+    for a, b in ((0, 1), (1, 2)):
+        u = np.eye(3)[a] - np.eye(3)[b]
+        prior += 10 * np.outer(u, u)
+    tau, shift = np.zeros(3), np.zeros(3)
+    for i in [0, 1, 2] * 60:
+        v = np.linalg.inv(prior + np.diag(tau))
+        m = v @ shift
+        precision = 1 / v[i, i] - tau[i]
+        centre = (m[i] / v[i, i] - shift[i]) / precision
+        z = centre + np.linspace(-12, 12, 4001) / np.sqrt(precision)
+        log_p = -0.5 * precision * (z - centre) ** 2 + counts[i] * z - np.exp(z)
+        p = np.exp(log_p - log_p.max())
+        p /= p.sum()
+        mean = p @ z
+        variance = p @ (z - mean) ** 2
+        tau[i], shift[i] = 1 / variance - precision, mean / variance - precision * centre
+    v = np.linalg.inv(prior + np.diag(tau))
+    assert [posterior[x].mean for x in states] == pytest.approx(v @ shift, abs=1e-7)
+    assert [posterior[x].variance for x in states] == pytest.approx(np.diag(v), abs=1e-7)
+
+
 def test_a_mixture_of_two_gaussians_finds_both():
     rng = np.random.default_rng(5)
     seen = np.where(rng.random(200) < 0.3, rng.normal(-3, 1, 200), rng.normal(3, 1, 200))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.families import Beta, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 
 __all__ = ["POLICIES", "Settled", "finite", "settle"]
 
@@ -30,10 +30,10 @@ class Settled(NamedTuple):
 
 
 def finite(message: Family) -> np.ndarray:
-    """Where every natural parameter is a finite number."""
+    """Where every natural parameter is a finite number; a category may be impossible, with a log of -inf."""
     ok = np.ones(message.shape, dtype=bool)
     for a, rank in zip(message.naturals, message.ranks, strict=True):
-        fine = np.isfinite(a)
+        fine = a < np.inf if isinstance(message, Categorical) else np.isfinite(a)
         ok &= fine.all(axis=tuple(range(a.ndim - rank, a.ndim))) if rank else fine
     return ok
 
