@@ -190,15 +190,20 @@ def test_far_from_all_rows_the_answers_stay_finite_and_near_the_outputs_seen(gro
     assert (mean <= Y.max(axis=0) + span).all() and (mean >= Y.min(axis=0) - span).all()
 
 
-def test_a_restored_forest_answers_and_goes_on_learning_with_the_same_bits(grown):
+def test_a_restored_forest_answers_and_goes_on_learning_as_the_first_would(grown):
     X, Y, _ = grown
-    forest = EslamiForest(n_trees=8, random_state=3, leaf_columns=[0, 1]).fit(X[:300], Y[:300])
+    forest = EslamiForest(n_trees=8, random_state=3, leaf_columns=[0, 1]).fit(X[:200], Y[:200])
+    for k in range(200, 250):
+        forest.update(X[k : k + 1], Y[k : k + 1])
     arrays, header = forest.state()
     other = EslamiForest(n_trees=8).restore(arrays, json.loads(json.dumps(header)))
-    np.testing.assert_array_equal(other.trees(X), forest.trees(X))
+    # leaves solved in another batch round differently, and their condition is up to 1e9
+    np.testing.assert_allclose(other.trees(X), forest.trees(X), atol=1e-6)
     for f in (forest, other):
-        f.update(X[300:], Y[300:])
-    np.testing.assert_array_equal(other.trees(X), forest.trees(X))
+        f.update(X[250:], Y[250:])
+    np.testing.assert_array_equal(other.feature_[: other.n_nodes_], forest.feature_[: forest.n_nodes_])
+    np.testing.assert_array_equal(other.leaf_[:, :600], forest.leaf_[:, :600])
+    np.testing.assert_allclose(other.trees(X), forest.trees(X), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,10 @@ class EslamiForest:
         return arrays, {"n_trees": self.n_trees, "rng": self.rng_.bit_generator.state}
 
     def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Self:
-        """Take the place of the forest that gave this state; it answers, and goes on learning, with the same bits."""
+        """Take the place of the forest that gave this state, splits to come included.
+
+        Leaves are fitted again in other company than at first, which may move the last digits of their weights.
+        """
         X, Y, n_nodes = arrays["X"], arrays["Y"], len(arrays["feature"])
         leaf, feature, child = arrays["leaf"], arrays["feature"], arrays["child"]
         inner = feature >= 0
