@@ -113,7 +113,7 @@ def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray,
     outs = [v.reshape(-1) for v in (log_z, mean, gap)]
     flat = [v.reshape(-1) for v in np.broadcast_arrays(A, R, b, c)]
     positions = np.flatnonzero(valid.reshape(-1))
-    for part in chunks(positions.size, 1024):
+    for part in chunks(positions.size, 256):
         rows = positions[part]
         a, r, rb, rc = (v[rows] for v in flat)
         rule, log_lump = _integrate(a, r, rb, rc, more_r, more_x)

@@ -109,7 +109,9 @@ class TiltOfPrecision(NamedTuple):
         shape = self.valid.shape
         gap, variance, gain = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)
         centre, t = cavity_centre(target), target.naturals[1]
-        flat = [a.reshape(-1) for a in np.broadcast_arrays(centre, t, other.mean, other.variance)]
+        there = other.proper  # beside a uniform end the target learns nothing
+        mu, v = np.where(there, other.mean, 0.0), np.where(there, other.variance, 0.0)
+        flat = [a.reshape(-1) for a in np.broadcast_arrays(centre, t, mu, v)]
         outs = [a.reshape(-1) for a in (gap, variance, gain)]
         for rows, rule in self.rules:
             m, t_row, mu, v = (a[rows] for a in flat)
@@ -120,7 +122,7 @@ class TiltOfPrecision(NamedTuple):
             part = mix(rule.mean, rule.of, cavity, rule.of(mu - m) / grow, noise / grow, 1.0 / grow)
             for out, value in zip(outs, part, strict=True):
                 out[rows] = value
-        return Mixed(gap, variance, gain)
+        return Mixed(gap, np.where(there, variance, np.inf), gain)
 
 
 def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: float = 1.0) -> TiltOfPrecision:
@@ -155,7 +157,7 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
     out = [v.reshape(-1) for v in (log_z, mean_tau, gap)]
     for kind, where in (("wide", wide), ("open", half_open)):
         positions = np.flatnonzero(where.reshape(-1))
-        for part in chunks(positions.size, 1024):
+        for part in chunks(positions.size, 256):
             rows = positions[part]
             ra, rb, rs, rd, rc = (v[rows] for v in flat)
             rule = _integrate(ra, rb, rs * power, rd * np.sqrt(power), with_noise=kind == "wide")

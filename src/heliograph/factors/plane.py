@@ -114,8 +114,9 @@ def vector_stretch(m: MultivariateGaussian, constant: np.ndarray) -> Multivariat
 
 
 def vector_move(m: MultivariateGaussian, constant: np.ndarray) -> MultivariateGaussian:
-    """The message to ``x + constant`` of the message to x."""
+    """The message to ``x + constant`` of the message to x; one vector per element, or one number for all entries."""
     h, p = m.naturals
+    constant = constant if np.ndim(constant) > m.ndim else np.asarray(constant)[..., None]
     c = np.broadcast_to(constant, np.broadcast_shapes(np.shape(constant), h.shape))
     return _settled(h + _times(p, c), np.broadcast_to(p, (*c.shape, c.shape[-1])), m.is_point, _point_or_zero(m) + c)
 

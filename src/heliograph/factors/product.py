@@ -138,7 +138,7 @@ def _tilt(a: Gaussian, b: Gaussian, out: Gaussian, where: np.ndarray) -> _Tilt:
     flat = [m.reshape(-1) for m in (a.mean, a.variance, b.mean, b.variance, out.mean, out.variance)]
     positions = np.flatnonzero(valid.reshape(-1))
     rules = []
-    for part in chunks(positions.size, 1024):
+    for part in chunks(positions.size, 256):
         rows = positions[part]
         values = [v[rows] for v in flat]
         rule = _integrate(*values)
