@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.oracles import Answer, ImportanceOracle, QuadratureOracle
+from heliograph.oracles import Answer, make_oracle
 from heliograph.oracles.answer import gather
 
 __all__ = ["OracleCalls", "oracle_named"]
@@ -23,25 +23,13 @@ __all__ = ["OracleCalls", "oracle_named"]
 _ROWS = 32  # a part: enough that a vectorised function does not feel it, few enough to share out
 
 
-def oracle_named(choice: Any) -> Any:
-    """The oracle that a word selects; None is importance sampling; an object that can `ask` comes back as it is.
+def oracle_named(choice: Any = None) -> Any:
+    """The oracle that a word selects, importance sampling if none is said; an object that can be asked is itself.
 
-    >>> oracle_named("quadrature")
-    QuadratureOracle(tolerance=1e-10, max_cells=20000, max_levels=40)
+    >>> oracle_named().n_samples
+    16384
     """
-    if choice is None or choice == "importance":
-        return ImportanceOracle()
-    if isinstance(choice, str):
-        if choice == "quadrature":
-            return QuadratureOracle()
-        if choice == "abc":
-            from heliograph.oracles.abc import AbcOracle
-
-            return AbcOracle()
-        raise ModelError(f"oracle must be 'importance', 'quadrature', 'abc' or an object, not {choice!r}")
-    if not callable(getattr(choice, "ask", None)):
-        raise ModelError(f"an oracle needs a method ask(rng, sampler, incoming); {type(choice).__name__} has none")
-    return choice
+    return make_oracle("importance" if choice is None else choice)
 
 
 class OracleCalls:

@@ -138,6 +138,7 @@ class KernelLearner:
         self.features, self.precision = features, precision
         self.maps_: list[FeatureMap] = []
         self.posteriors_: list[linear.Posterior] = []
+        self._n_served = 0  # rows predicted since the last update
 
     def fit(self, rng: np.random.Generator, to: str, incoming: Incoming, y: np.ndarray) -> None:
         """Choose widths, draw features, and learn the first rows."""
@@ -153,12 +154,17 @@ class KernelLearner:
         columns = np.split(y, len(self.maps_), axis=1)
         pairs = zip(self.maps_, self.posteriors_, columns, strict=True)
         self.posteriors_ = [linear.update(p, m.features(incoming), part) for m, p, part in pairs]
+        self._n_served = 0
 
     def predict(self, incoming: Incoming) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, q) and predictive variances (n, number of maps) with the noise, eq. (15)."""
         n = len(next(iter(incoming.values())))
         single = self.precision == "float32" or (self.precision == "auto" and n >= _PLATE)
         dtype = np.float32 if single else np.float64
+        self._n_served += n
+        if self._n_served > _PLATE:  # one by one, but nothing new was learned for long: the inverse pays for itself
+            for posterior in self.posteriors_:
+                _ = posterior.inverse_factor
         means, variances = [], []
         for feature_map, posterior in zip(self.maps_, self.posteriors_, strict=True):
             mean, variance = linear.predict(posterior, feature_map.chunks(incoming, dtype), dtype)
@@ -171,6 +177,7 @@ class KernelLearner:
         arrays = {f"triangle.{k}": p.triangle for k, p in enumerate(self.posteriors_)}
         header = {
             "maps": [m.state() for m in self.maps_],
+            "n_served": self._n_served,  # decides how predictions are computed, to the last bit
             "n_rows": [p.n_rows for p in self.posteriors_],
             "log_noises": [p.log_noises for p in self.posteriors_],
         }
@@ -197,4 +204,4 @@ class KernelLearner:
                     float(header["log_noises"][k]),
                 )
             )
-        self.maps_, self.posteriors_ = maps, posteriors
+        self.maps_, self.posteriors_, self._n_served = maps, posteriors, int(header["n_served"])
