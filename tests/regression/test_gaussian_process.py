@@ -220,6 +220,12 @@ def test_choosing_stops_at_the_limit_and_takes_nothing_where_all_is_known():
     assert len(gp.choose(process, x, tolerance=1e-2)) == 0
 
 
+def test_no_row_is_chosen_twice_even_when_its_label_will_leave_it_above_the_tolerance():
+    noisy = gp.condition(WIDTHS._replace(noise=1e-2), np.zeros((0, 3)), np.zeros((0, 2)))
+    rows = np.repeat(problem(3)[0] * 100, 2, axis=0)
+    assert sorted(gp.choose(noisy, rows)) == list(range(6))
+
+
 def test_equal_points_do_not_break_the_factor():
     x, y = problem(10)
     widths = gp.start_widths(x, 2)._replace(noise=1e-8)
