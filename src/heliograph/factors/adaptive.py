@@ -14,7 +14,7 @@ import numpy as np
 
 from heliograph.factors.quadrature import legendre
 
-__all__ = ["Rule", "adapt", "around", "real_roots"]
+__all__ = ["Rule", "adapt", "around", "bounded_exp", "real_roots"]
 
 _NODES = 16
 _LEVELS = 60  # halvings after which a panel is as narrow as two neighbouring numbers
@@ -135,6 +135,11 @@ def around(low: np.ndarray, high: np.ndarray, centres: np.ndarray, widths: np.nd
     inner = (centres[:, :, None] + widths[:, :, None] * steps).reshape(centres.shape[0], -1)
     inner = np.clip(inner, low[:, None], high[:, None])
     return np.sort(np.concatenate([low[:, None], inner, high[:, None]], axis=1), axis=1)
+
+
+def bounded_exp(u: np.ndarray) -> np.ndarray:
+    """``exp(u)``, but no more than exp(600): far ends of a window in the log of a variable must not overflow."""
+    return np.exp(np.minimum(u, 600.0))
 
 
 def real_roots(coefficients: np.ndarray, default: np.ndarray) -> np.ndarray:

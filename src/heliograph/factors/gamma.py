@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from heliograph.factors.adaptive import adapt, around
+from heliograph.factors.adaptive import adapt, around, bounded_exp
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.mixing import exp_excess
@@ -119,12 +119,12 @@ def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray,
         rule, log_lump = _integrate(a, r, rb, rc, more_r, more_x)
         outs[0][rows] = rule.log_z + gammaln(a) - r * np.log(power)
         if to == "rate":
-            total = rule.mean(np.exp(rule.x))
+            total = rule.mean(bounded_exp(rule.x))
             outs[1][rows] = total / power
             outs[2][rows] = rule.mean(exp_excess(rule.x - rule.of(np.log(total))))
         elif to == "x":
             log_t = -log_lump(rule.x, rule.row[:, None])  # 1 / (c + q), the scale of x given q
-            scale = rule.mean(np.exp(log_t))
+            scale = rule.mean(bounded_exp(log_t))
             outs[1][rows] = a * scale
             outs[2][rows] = digamma_gap(a) + rule.mean(exp_excess(log_t - rule.of(np.log(scale))))
     return _Tilt(valid, log_z, mean, gap)
@@ -139,7 +139,7 @@ def _integrate(a: np.ndarray, r: np.ndarray, b: np.ndarray, c: np.ndarray, more_
         return np.where(flat[i], u, np.logaddexp(log_c[i], u))
 
     def log_density(u: np.ndarray, i: np.ndarray) -> np.ndarray:
-        return r[i] * u - b[i] * np.exp(u) - a[i] * log_lump(u, i)
+        return r[i] * u - b[i] * bounded_exp(u) - a[i] * log_lump(u, i)
 
     # the mode solves b q^2 - B q - r c = 0, by the form of the root that does not cancel
     B = r - a - b * c
@@ -165,9 +165,9 @@ def _integrate(a: np.ndarray, r: np.ndarray, b: np.ndarray, c: np.ndarray, more_
     def tests(u: np.ndarray, i: np.ndarray) -> list[np.ndarray]:
         parts = []
         if more_r:
-            parts.append(np.exp(u - top[i, 0]))
+            parts.append(bounded_exp(u - top[i, 0]))
         if more_x:
-            parts.append(np.exp(log_lump(top[i, 0], i) - log_lump(u, i)))
+            parts.append(bounded_exp(log_lump(top[i, 0], i) - log_lump(u, i)))
         return parts
 
     return adapt(log_density, edges, tests), log_lump

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from heliograph.factors.adaptive import Rule, adapt, around, real_roots
+from heliograph.factors.adaptive import Rule, adapt, around, bounded_exp, real_roots
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
 from heliograph.factors.line import add_noise, add_noise_log_scale, choose, gaussian_overlap
@@ -84,7 +84,8 @@ class GaussianPrecision(Factor):
     def _to_precision(self, x: Gaussian, mean: Gaussian, precision: Gamma, power: float) -> Gamma:
         tilt = tilt_of_precision(x, mean, precision, power)
         own = precision.naturals
-        soft = tilt.valid & ~precision.is_point & ~tilt.silent
+        # a message of rate 0 gives tau no mean
+        soft = tilt.valid & ~precision.is_point & ~tilt.silent & (own[1] > 0)
         belief = Gamma.from_mean_and_log_gap(np.where(soft, tilt.mean, 1.0), np.where(soft, tilt.log_gap, 1.0))
         half, rate = np.where(soft, belief.naturals[0] - own[0], 0.0), np.where(soft, belief.naturals[1] - own[1], 0.0)
         # x and mean known: the conjugate message, which never looks at its own port
@@ -117,7 +118,9 @@ class TiltOfPrecision(NamedTuple):
             m, t_row, mu, v = (a[rows] for a in flat)
             known = t_row > 0
             cavity = Gaussian.from_naturals((np.where(known, m * t_row, 0.0), t_row))
-            noise = rule.of(v) + np.exp(-rule.x) / power  # variance of the target given the precision, cavity aside
+            noise = (
+                rule.of(v) + bounded_exp(-rule.x) / power
+            )  # variance of the target given the precision, cavity aside
             grow = 1.0 + rule.of(t_row) * noise
             part = mix(rule.mean, rule.of, cavity, rule.of(mu - m) / grow, noise / grow, 1.0 / grow)
             for out, value in zip(outs, part, strict=True):
@@ -163,7 +166,7 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
             rule = _integrate(ra, rb, rs * power, rd * np.sqrt(power), with_noise=kind == "wide")
             rules.append((rows, rule))
             if kind == "wide":
-                out[1][rows] = rule.mean(np.exp(rule.x))
+                out[1][rows] = rule.mean(bounded_exp(rule.x))
                 out[2][rows] = rule.mean(exp_excess(rule.x - rule.of(np.log(out[1][rows]))))
                 # N(y; 0, s + 1/(power tau)) is sqrt(power) N(sqrt(power) y; 0, power s + 1/tau)
                 out[0][rows] = rule.log_z + rc - 0.5 * _LOG_2PI + 0.5 * np.log(power)
@@ -184,7 +187,9 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
         low, high = mode - 3.0 - 100.0 / (a - 1.0), np.log((a + 14.0 * np.sqrt(a) + 80.0) / b)
         edges = around(low, high, mode[:, None], 1.0 / np.sqrt(a)[:, None])
         return adapt(
-            lambda u, i: a[i] * u - b[i] * np.exp(u), edges, lambda u, i: [np.exp(-(u - mode[i])), np.exp(u - mode[i])]
+            lambda u, i: a[i] * u - b[i] * bounded_exp(u),
+            edges,
+            lambda u, i: [bounded_exp(mode[i] - u), bounded_exp(u - mode[i])],
         )
     k, beta = d**2 / s, b / s
 
@@ -211,11 +216,13 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
     edges = around(low, high, centres, 1.0 / np.sqrt(np.maximum(bend, 1e-4)))
 
     def log_density(u: np.ndarray, i: np.ndarray) -> np.ndarray:
-        v = s[i] + np.exp(-u)
-        return a[i] * u - b[i] * np.exp(u) - 0.5 * np.log(v) - 0.5 * d[i] ** 2 / v
+        v = s[i] + bounded_exp(-u)
+        # beyond the bound 1 / tau is all there is of v
+        log_v = np.where(u < -600.0, -u, np.log(v))
+        return a[i] * u - b[i] * bounded_exp(u) - 0.5 * log_v - 0.5 * d[i] ** 2 / v
 
     # tau itself, and the share of a cavity that survives, which may be largest where the density is small
-    return adapt(log_density, edges, lambda u, i: [np.exp(u), 1.0 / (1.0 + s[i] * np.exp(u))])
+    return adapt(log_density, edges, lambda u, i: [bounded_exp(u), 1.0 / (1.0 + s[i] * bounded_exp(u))])
 
 
 def _known_precision(other: Gaussian, precision: Gamma, power: float) -> Gaussian:

@@ -104,4 +104,5 @@ def exp_excess(d: np.ndarray) -> np.ndarray:
     total = np.ones_like(t)
     for k in range(14, 2, -1):
         total = 1.0 + t * total / k
-    return np.where(small, 0.5 * t * t * total, np.expm1(d) - d)
+    # far out the weight is 0 whatever this is, so it only must not overflow
+    return np.where(small, 0.5 * t * t * total, np.expm1(np.minimum(d, 600.0)) - d)
