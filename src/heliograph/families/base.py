@@ -334,9 +334,9 @@ def _multiply_points(a: Family, b: Family) -> np.ndarray:
     x, y = np.broadcast_arrays(_points_of(a), _points_of(b))
     clash = ~np.isnan(x) & ~np.isnan(y) & (x != y)
     if clash.any():
-        i = tuple(int(k[0]) for k in np.nonzero(clash))
         raise ContradictionError(
-            f"two point-mass {type(a).__name__} messages disagree ({x[i]} and {y[i]}): their product is zero everywhere"
+            f"two point-mass {type(a).__name__} messages disagree ({x[clash][0]:g} and {y[clash][0]:g}): their product "
+            "is zero everywhere"
         )
     return np.where(np.isnan(x), y, x)
 

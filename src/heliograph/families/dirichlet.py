@@ -216,7 +216,7 @@ class Dirichlet(Family):
         edge = np.where(nought[..., None], 1.0, np.maximum(x, 0.0))
         plain = xlogy(self.naturals[0], edge).sum(axis=-1) - self.log_normaliser()
         plain = np.where(nought, -np.inf, plain)
-        log_p = np.where(inside & soft, log_p, np.where(self.in_support(x), plain, -np.inf))
+        log_p = np.where(self.in_support(x), np.where(inside & soft, log_p, plain), -np.inf)
         if self.point is None:
             return log_p
         return np.where(self.is_point, np.where((x == self.point).all(axis=-1), 0.0, -np.inf), log_p)

@@ -32,6 +32,7 @@ _BRACKET_STEPS = 200  # of which bisection alone would need 60
 _SETTLED = 1e-9  # a Newton step this small leaves an error of its square
 
 
+_NEAR = 2e-5  # for log(s / a) below this the trapezoid rule is closer to a difference of gaps than their rounding
 _LEAST = float(np.nextafter(-1.0, 0.0))
 
 
@@ -91,7 +92,7 @@ def inverse_digamma(y: Any) -> np.ndarray:
     >>> float(inverse_digamma(psi(7.0)))
     7.0
     """
-    y = np.asarray(y, dtype=float)
+    y = np.clip(y, -1e100, 690.0)  # from 1e-100 to exp(690): beyond, squares or the answer itself overflow
     x = _start_from_digamma(y)
     for _ in range(5):
         # Newton in log x, whose slope x psi'(x) is never below 1
@@ -101,8 +102,7 @@ def inverse_digamma(y: Any) -> np.ndarray:
 
 def _start_from_digamma(y: np.ndarray) -> np.ndarray:
     high = y >= -2.22
-    safe = np.clip(y, -2.22, 700.0)  # exp(700): a parameter no double needs
-    return np.where(high, np.exp(safe) + 0.5, -1.0 / (np.minimum(y, -2.22) + _EULER))
+    return np.where(high, np.exp(np.clip(y, -2.22, 690.0)) + 0.5, -1.0 / (np.minimum(y, -2.22) + _EULER))
 
 
 # ---- Dirichlet, and Beta as its case K = 2 --------------------------------------------------------------------------
@@ -120,11 +120,20 @@ def others(a: np.ndarray) -> np.ndarray:
     return before + after
 
 
+def _gap_difference(a: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """``digamma_gap(a) - digamma_gap(s) >= 0`` for ``s = sum a``, also where a is nearly all of s."""
+    difference = np.maximum(digamma_gap(a) - digamma_gap(s), 0.0)  # it falls; rounding may not know
+    u = np.log1p(others(a) / a)
+    near = u < _NEAR
+    if not near.any():
+        return difference
+    return np.where(near, 0.5 * u * (trigamma_excess(a) + trigamma_excess(s)), difference)
+
+
 def dirichlet_mean_log(concentration: np.ndarray) -> np.ndarray:
     """``psi(a_k) - psi(sum a)``, to full relative precision also where it is nearly 0."""
     a = np.asarray(concentration, dtype=float)
-    gaps = digamma_gap(a) - digamma_gap(a.sum(axis=-1, keepdims=True))
-    return -np.log1p(others(a) / a) - np.maximum(gaps, 0.0)  # the gap falls with its argument; rounding may not know
+    return -np.log1p(others(a) / a) - _gap_difference(a, a.sum(axis=-1, keepdims=True))
 
 
 def dirichlet_centre(concentration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -136,7 +145,7 @@ def dirichlet_centre(concentration: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """
     a = np.asarray(concentration, dtype=float)
     s = a.sum(axis=-1, keepdims=True)
-    eps = np.maximum(digamma_gap(a) - digamma_gap(s), 0.0)
+    eps = _gap_difference(a, s)
     part = (a / s * np.expm1(-eps)).sum(axis=-1)
     mean_log = -np.log1p(others(a) / a) - eps
     top = mean_log.max(axis=-1, keepdims=True)
@@ -196,10 +205,18 @@ def _newton_total(log_centre: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, 
         gaps, excesses = digamma_gap(x), trigamma_excess(x)
         gap_s, gap_a, excess_s, excess_a = gaps[:, :1], gaps[:, 1:], excesses[:, :1], excesses[:, 1:]
         residual = alpha - gap_a - (sigma - gap_s - minus)
-        f, weight = _total_equation(log_centre, gap, gap_a - gap_s - gap)
+        # eps_k has forms that agree at the answer: gaps cancel where a is small, logarithms where it is large, and a
+        # difference of gaps where a is nearly all of s
+        a = x[:, 1:]
+        off = sigma - np.log(a.sum(axis=-1, keepdims=True))  # 0 at the answer, where only its rounding would be left
+        u = np.log1p(others(a) / a) + np.where(np.abs(off) > 1e-13, off, 0.0)
+        near = np.abs(u) < _NEAR
+        small = (gap_a > 1.0) & ~near
+        difference = np.where(near, 0.5 * u * (excess_a + excess_s), gap_a - gap_s)
+        f, weight = _total_equation(log_centre, np.where(small, alpha - sigma - log_centre, difference - gap))
         per = 1.0 / (1.0 + excess_a)
         slope = (weight * (excess_a - excess_s) * per).sum(axis=-1, keepdims=True)
-        rest = f + (weight * excess_a * residual * per).sum(axis=-1, keepdims=True)
+        rest = f + (weight * np.where(small, -1.0, excess_a) * residual * per).sum(axis=-1, keepdims=True)
         good = slope > 1e-9 * np.abs(rest)  # a step beyond 1e9 is no step
         step = np.clip(np.where(good, rest / np.where(good, slope, 1.0), np.sign(rest)), -2.0, 2.0)
         steps = np.clip(((1.0 + excess_s) * step - residual) * per, -4.0, 4.0)
@@ -217,7 +234,7 @@ def _newton_total(log_centre: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, 
     return out, settled
 
 
-def _total_equation(log_centre: np.ndarray, gap: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _total_equation(log_centre: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``sum_k centre_k (exp(eps_k) - 1)``, and ``centre_k exp(eps_k)``, with neither cancellation nor overflow."""
     centre = np.exp(log_centre)
     weight = np.exp(np.minimum(log_centre + eps, 30.0))  # at most 1 at the answer; far from it only the sign matters
@@ -237,7 +254,8 @@ def _bracket_total(log_centre: np.ndarray, gap: np.ndarray) -> np.ndarray:
         gap_s, excess_s = digamma_gap(s), trigamma_excess(s)
         a = inverse_digamma(sigma - gap_s - minus)
         excess_a = trigamma_excess(a)
-        f, weight = _total_equation(log_centre, gap, digamma_gap(a) - gap_s - gap)
+        eps = np.where(a < 0.5, np.log(a) - sigma - log_centre, digamma_gap(a) - gap_s - gap)
+        f, weight = _total_equation(log_centre, eps)
         slope = (weight * (excess_a - excess_s) / (1.0 + excess_a)).sum(axis=-1, keepdims=True)
         low, high = np.where(f > 0, sigma, low), np.where(f < 0, sigma, high)
         good = slope > 1e-9 * np.abs(f)

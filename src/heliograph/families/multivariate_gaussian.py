@@ -181,15 +181,18 @@ class MultivariateGaussian(Family):
         >>> MultivariateGaussian([1.0, 2.0], covariance=[[2.0, 1.0], [1.0, 3.0]]).marginal(1)
         Gaussian(mean 2., variance 3.)
         """
-        mean, covariance, proper = self.mean, self.covariance, self.proper
+        soft = self._cholesky()[0]
+        mean, covariance = np.where(soft[..., None], self.mean, 0.0), self.covariance
+        point = None if self.point is None else self.point[..., index]
         if isinstance(index, (int, np.integer)):
-            v = covariance[..., index, index]
-            out = Gaussian(np.where(proper, mean[..., index], 0.0), np.where(proper, v, 1.0))
-            return out if np.all(proper) else out ** np.where(proper, 1.0, 0.0)
+            one = Gaussian(mean[..., index], np.where(soft, covariance[..., index, index], np.inf))
+            return one if point is None else Gaussian.from_naturals(one.naturals, point)
         index = np.arange(self.dimension)[index]
-        if not np.all(proper) or self.point is not None:
-            raise ImproperError("the marginal of several components needs a proper MultivariateGaussian, no point mass")
-        return type(self)(mean[..., index], covariance[..., index[:, None], index])
+        covariance = covariance[..., index[:, None], index]
+        if not soft.all():
+            covariance = np.where(soft[..., None, None], covariance, np.eye(len(index)))
+        several = type(self)(mean[..., index], covariance) ** np.where(soft, 1.0, 0.0)  # nothing known stays uniform
+        return several if point is None else self.from_naturals(several.naturals, point)
 
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
         """``E x`` and ``E x x'``."""
