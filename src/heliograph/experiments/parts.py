@@ -1,0 +1,157 @@
+"""An experiment in parts: units of work that depend on nothing but their settings, kept on disk as they finish.
+
+A part is a function at the top of a module, with plain settings that JSON can hold. Its result is kept under a name made
+from both, so that the same command run again, after an interruption or with other jobs, does only what is left. A result
+may hold NumPy arrays; they are kept beside the numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+__all__ = ["Part", "Store", "run_parts"]
+
+_FORMAT = 1  # raise when results of older versions can no longer be read
+
+
+class Part(NamedTuple):
+    """One unit of work: `work(**settings)` returns a dict of numbers, lists, strings and arrays."""
+
+    name: str  # what a person reads on the progress bar, and the beginning of the file's name
+    work: Callable[..., dict[str, Any]]
+    settings: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The file's name: the same work and settings give the same one."""
+        text = json.dumps(
+            [_FORMAT, self.work.__module__, self.work.__qualname__, dict(self.settings)], sort_keys=True, default=str
+        )
+        safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
+        return f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+class Store:
+    """Finished parts in a folder, each written whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, part: Part) -> Path:
+        """Where a part's result lies."""
+        return self.folder / f"{part.key}.zip"
+
+    def read(self, part: Part) -> dict[str, Any] | None:
+        """The result of a finished part; None if there is none, or what is there cannot be read."""
+        path = self.path(part)
+        if not path.exists():
+            return None
+        try:
+            with zipfile.ZipFile(path) as archive:
+                header = json.loads(archive.read("result.json"))
+                arrays = {
+                    name[len("array/") : -len(".npy")]: np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+                    for name in archive.namelist()
+                    if name.startswith("array/")
+                }
+        except (zipfile.BadZipFile, KeyError, ValueError, OSError):
+            return None  # damaged: the part is simply run again
+        return _restore(header, arrays)
+
+    def write(self, part: Part, result: dict[str, Any]) -> None:
+        """Keep a result: written beside its place and moved there, so that a kill leaves no half file."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, np.ndarray] = {}
+        header = json.dumps(_detach(result, arrays))
+        target = self.path(part)
+        scratch = target.with_suffix(f".{os.getpid()}.tmp")
+        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("result.json", header)
+            for name, array in arrays.items():
+                buffer = io.BytesIO()
+                np.save(buffer, array, allow_pickle=False)
+                archive.writestr(f"array/{name}.npy", buffer.getvalue())
+        os.replace(scratch, target)
+
+
+def _detach(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    if isinstance(value, np.ndarray):
+        arrays[str(len(arrays))] = value
+        return {"__array__": str(len(arrays) - 1)}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(k): _detach(v, arrays) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_detach(v, arrays) for v in value]
+    return value
+
+
+def _restore(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"__array__"}:
+            return arrays[value["__array__"]]
+        return {k: _restore(v, arrays) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_restore(v, arrays) for v in value]
+    return value
+
+
+def _call(part: Part) -> dict[str, Any]:
+    with threadpool_limits(1):  # small matrices: BLAS threads only get in each other's way
+        return part.work(**part.settings)
+
+
+def run_parts(
+    parts: Sequence[Part], store: Store, jobs: int = 1, tell: Callable[[Part, bool], None] = lambda part, reused: None
+) -> Iterator[tuple[Part, dict[str, Any]]]:
+    """Yield every part with its result as it is ready: kept ones first, then new ones, `jobs` at a time.
+
+    `tell` hears of each finished part, and whether it was already there. Interrupted, it leaves all finished parts kept.
+    """
+    left = []
+    for part in parts:
+        kept = store.read(part)
+        if kept is None:
+            left.append(part)
+        else:
+            tell(part, True)
+            yield part, kept
+    if jobs <= 1:
+        for part in left:
+            store.write(part, _call(part))
+            tell(part, False)
+            yield part, _again(store, part)
+        return
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
+        waiting = {pool.submit(_call, part): part for part in left}
+        while waiting:
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                part = waiting.pop(future)
+                store.write(part, future.result())
+                tell(part, False)
+                yield part, _again(store, part)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _again(store: Store, part: Part) -> dict[str, Any]:
+    """The result as a later run would read it, so that fresh and reused results are the same."""
+    kept = store.read(part)
+    if kept is None:
+        raise OSError(f"the result of {part.name!r} could not be read back from {store.path(part)}")
+    return kept
