@@ -10,10 +10,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from scipy.special import expit
 
 from heliograph.families import Beta, Gaussian
 from heliograph.kernels import median_heuristic
 from heliograph.kernels.blas import one_blas_thread
+from heliograph.oracles import ImportanceOracle, sampler_of
 from heliograph.regression import bayesian_linear
 
 
@@ -65,6 +67,11 @@ def main():
     print(f"the same in float64                  {double * 1e3:8.2f} ms   ratio {double / products:.2f}")
     print(f"a message in plates of 300           {many * 1e6:8.2f} us")
     print(f"a message in one of 100,000          {there * 1e6:8.2f} us   ratio {there / many:.2f}  (claim: at most 1)")
+    logistic = sampler_of(lambda z: expit(z), Beta, name="logistic")
+    oracle = ImportanceOracle(500_000, proposal=Gaussian(0.0, 200.0), draws="random", adapt=False)
+    few = {"z": small[1][:5], "out": small[0][:5]}
+    asked = best_time(lambda: oracle.ask(rng, logistic, few), 2) / 5
+    print(f"a message by 500,000 samples         {asked * 1e3:8.2f} ms   {asked / many:.0f} times a prediction")
     return here / products, there / many
 
 
