@@ -138,6 +138,26 @@ def test_one_leaf_alone_never_claims_to_be_certain():
     assert forest.has_split and np.isfinite(forest.predict(X)[1]).all()
 
 
+def test_a_step_in_a_column_that_never_varied_is_doubted_until_it_has_been_seen():
+    X, Y = wavy(np.random.default_rng(0), 300)
+    X[:, 2] = 0.3  # so every tree ignores it, and all would agree
+    forest = EslamiForest(n_trees=8).fit(X, Y)
+    stepped = X + np.array([0.0, 0.0, 0.5])
+    new = stepped[:40]
+    assert np.isfinite(forest.uncertainty(X)).all() and np.isinf(forest.uncertainty(new)).all()
+    assert np.isinf(forest.predict(new)[1]).all()
+    forest.update(stepped, Y + 100.0)
+    assert np.isfinite(forest.uncertainty(new)).all() and np.isfinite(forest.uncertainty(X)).all()
+    np.testing.assert_allclose(forest.predict(new)[0], Y[:40] + 100.0, atol=2.0)
+
+
+def test_an_answer_is_the_prediction_with_the_uncertainty(grown):
+    X, _, forest = grown
+    mean, doubt = forest.answer(X[:20])
+    np.testing.assert_array_equal(mean, forest.predict(X[:20])[0])
+    np.testing.assert_array_equal(doubt, forest.trees(X[:20]).var(axis=0).max(axis=1))
+
+
 def test_the_callbacks_see_every_tree_and_decide(grown):
     X, Y, forest = grown
     other = EslamiForest(

@@ -103,12 +103,8 @@ class ForestLearner:
 
     def predict(self, incoming: Incoming) -> tuple[np.ndarray, np.ndarray]:
         """The average belief, and the trees' mean KL from it as the one number to doubt by."""
-        trees = self.forest_.trees(summarise(incoming).values)
-        assert self.forest_.combine is not None and self.forest_.disagreement is not None
-        mean = self.forest_.combine(trees)
-        if not self.forest_.has_split:  # trees of one and the same leaf agree about anything
-            return mean, np.full((trees.shape[1], 1), np.inf)
-        return mean, self.forest_.disagreement(trees)[:, None]
+        mean, doubt = self.forest_.answer(summarise(incoming).values)
+        return mean, doubt[:, None]
 
     def state(self) -> State:
         """The forest's own, and what its numbers mean."""

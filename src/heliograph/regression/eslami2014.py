@@ -205,35 +205,55 @@ class EslamiForest:
 
     def trees(self, X: Any) -> np.ndarray:
         """The answer of every tree, (n_trees, n, q)."""
+        return self._walk(X)[0]
+
+    def _walk(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The answer of every tree, (n_trees, n, q), and the share of trees that are blind to a row, (n,).
+
+        A leaf is blind to a row that differs from all its own in a column in which they are equal: it cannot know
+        what such a step does, and other trees' leaves that cannot either would agree with it.
+        """
         if not hasattr(self, "X_"):
             raise ModelError("this forest has seen no rows yet: call fit or update before predict")
         X = _rows(X, "X")
         q = self.Y_.shape[1]
-        out = np.empty((self.n_trees, len(X), q))
+        out, blind = np.empty((self.n_trees, len(X), q)), np.empty(len(X))
         step = max(1, _CHUNK // (self.n_trees * self.n_terms_ * q))
         for start in range(0, len(X), step):
-            part = X[start : start + step]
-            leaf = self._route(part)
-            Z = np.clip((part[:, self.columns_] - self.centre_[leaf]) / self.scale_[leaf], -_REACH, _REACH)
-            out[:, start : start + step] = np.einsum("tnp,tnpq->tnq", self._terms(Z), self.weights_[leaf])
-        return np.clip(out, self.low_, self.high_)
+            part = slice(start, start + step)
+            leaf = self._route(X[part])
+            centre, scale = self.centre_[leaf], self.scale_[leaf]
+            gap = X[part, self.columns_] - centre
+            is_step = np.isinf(scale) & (np.abs(gap) > 1e-9 * np.abs(centre))
+            blind[part] = is_step.any(axis=2).mean(axis=0)
+            terms = self._terms(np.clip(gap / scale, -_REACH, _REACH))
+            out[:, part] = np.einsum("tnp,tnpq->tnq", terms, self.weights_[leaf])
+        return np.clip(out, self.low_, self.high_), blind
+
+    def answer(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The forest's answer (n, q), and how much the trees disagree about each row (n,).
+
+        The disagreement is infinite until a tree has split, as trees that are all the same leaf agree about anything,
+        and where half the trees or more are blind to the row (a departure from the paper, whose forest was always
+        trained on rows that vary in everything).
+        """
+        trees, blind = self._walk(X)
+        mean = trees.mean(axis=0) if self.combine is None else self.combine(trees)
+        doubt = trees.var(axis=0).max(axis=1) if self.disagreement is None else self.disagreement(trees)
+        return mean, np.where(self.has_split & (blind < 0.5), doubt, np.inf)
 
     def predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The forest's answer and the variance of the trees' answers around their mean, each (n, q).
 
-        The variance is infinite until a tree has split: trees that are all the same leaf agree about anything.
+        The variance is infinite where the disagreement of `answer` is.
         """
-        trees = self.trees(X)
+        trees, blind = self._walk(X)
         mean = trees.mean(axis=0) if self.combine is None else self.combine(trees)
-        variance = trees.var(axis=0)
-        return mean, variance if self.has_split else np.full_like(variance, np.inf)
+        return mean, np.where(self.has_split & (blind < 0.5)[:, None], trees.var(axis=0), np.inf)
 
     def uncertainty(self, X: Any) -> np.ndarray:
         """How much the trees disagree about each row, (n,)."""
-        trees = self.trees(X)
-        if not self.has_split:
-            return np.full(trees.shape[1], np.inf)
-        return trees.var(axis=0).max(axis=1) if self.disagreement is None else self.disagreement(trees)
+        return self.answer(X)[1]
 
     # ---- keeping ------------------------------------------------------------------------------------------------
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
