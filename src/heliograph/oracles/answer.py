@@ -20,6 +20,9 @@ class Answer(NamedTuple):
     uniform), the errors are infinite and `log_z` is -inf. The mask is authoritative; the rest is only there to be free
     of NaN. Ports are the random inputs (data ports have no belief) and the sampler's `child`.
 
+    A single port can be unknown in a row that did not fail: the output, where most draws rounded onto the edge of its
+    support (a sigmoid at 500 is 1.0). Its belief is then the incoming message, and its errors are infinite.
+
     `covariances` are those of the errors of the expected statistics, flattened. `chart_covariances` are the same
     errors in coordinates that keep their digits when a belief is narrow: (chart mean, log chart variance) for Gaussian,
     Gamma and Beta; (mean, covariance flattened) for MultivariateGaussian; log odds for Bernoulli; log probabilities
@@ -40,8 +43,10 @@ class Answer(NamedTuple):
 
     @property
     def label_noise(self) -> np.ndarray:
-        """The largest relative standard error of a row over its ports, ``sqrt(2 expected_kl)``."""
-        return np.sqrt(2 * np.max(np.stack(list(self.expected_kl.values())), axis=0))
+        """The largest relative standard error of a row over its known ports, ``sqrt(2 expected_kl)``; infinite if failed."""
+        kl = np.stack(list(self.expected_kl.values()))
+        worst = np.max(np.where(np.isfinite(kl), kl, 0.0), axis=0)
+        return np.where(self.failed, np.inf, np.sqrt(2 * worst))
 
 
 class Oracle(Protocol):

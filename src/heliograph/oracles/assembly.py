@@ -118,7 +118,7 @@ def answer_of(
     blocks = blocks_of(problem)
     on_edge = mean[:, blocks[-1].start]
     projections: dict[str, Projection] = {}
-    failed = failed.copy()
+    failed, lost = failed.copy(), {}
     for port, block, covariance in zip(ports_of(problem), blocks, covariances, strict=False):
         expected = mean[:, block]
         if port is problem.output:
@@ -130,17 +130,21 @@ def answer_of(
         covariance = np.where(usable[:, None, None], covariance, 0.0)
         p = port.axis.project(expected, covariance, frame.centres[port.name], frame.scales[port.name])
         projections[port.name] = p
-        failed |= ~usable | (~p.sound & ~port.message.is_point)
+        lost[port.name] = np.zeros(problem.n, dtype=bool)
+        if port is problem.output:  # most of the output lies beyond the last double: the inputs are none the worse
+            lost[port.name] = (on_edge > 0.5) | (~p.sound & (on_edge > 0.01))
+        failed |= ~usable | (~p.sound & ~port.message.is_point & ~lost[port.name])
     beliefs: dict[str, Family] = dict(problem.fixed)
     errors, plain, chart, kl = {}, {}, {}, {}
     for port in ports_of(problem):
         p = projections[port.name]
         known = port.message.is_point
-        beliefs[port.name] = choose(failed | known, port.message, p.belief)
-        errors[port.name] = tuple(blank(e, failed, known) for e in p.errors)
-        plain[port.name] = blank(p.covariance, failed, known)
-        chart[port.name] = blank(p.chart_covariance, failed, known)
-        kl[port.name] = blank(p.expected_kl, failed, known)
+        unknown = failed | lost[port.name]
+        beliefs[port.name] = choose(unknown | known, port.message, p.belief)
+        errors[port.name] = tuple(blank(e, unknown, known) for e in p.errors)
+        plain[port.name] = blank(p.covariance, unknown, known)
+        chart[port.name] = blank(p.chart_covariance, unknown, known)
+        kl[port.name] = blank(p.expected_kl, unknown, known)
     for name, message in problem.fixed.items():
         shapes = [s.shape for s in message.expected_statistics()]  # type: ignore[attr-defined]
         errors[name] = tuple(blank(np.zeros(s), failed, False) for s in shapes)

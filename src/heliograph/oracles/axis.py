@@ -79,6 +79,8 @@ class Axis(Protocol):
 class Line(Axis, Protocol):
     """A family with a density on real coordinates."""
 
+    linear: bool  # a draw is a linear map of normal numbers
+
     def draw(self, message: Any, uniforms: np.ndarray) -> np.ndarray:
         """Coordinates (n, s, D) of draws from proper messages, by inversion of uniforms (n, s, n_uniforms)."""
         ...

@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["effective_sample_size", "fit_generalised_pareto", "pareto_k", "tail_length"]
 
-_BLOCK = 2_000_000  # elements of one temporary array
+_BLOCK = 500_000  # elements of one temporary array
 
 
 def effective_sample_size(log_weights: np.ndarray) -> np.ndarray:

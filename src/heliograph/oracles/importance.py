@@ -128,7 +128,7 @@ class ImportanceOracle:
         if not (self.adapt and problem.inputs):
             return self._run(rng, problem, base, match)
         size = min(self.n_pilot, self.n_samples)
-        proposal, adapted, spent = self._refit(rng, problem, base, base, match, size)
+        proposal, adapted, spent = self._refit(rng, problem, base, base, match, size, self.max_rounds)
         parts = []
         for rows, own in ((np.flatnonzero(~adapted), base), (np.flatnonzero(adapted), proposal)):
             if len(rows):
@@ -154,7 +154,7 @@ class ImportanceOracle:
         left = np.arange(problem.n)
         for more in (4, 16):
             some, own = take_rows(problem, left), take_proposal(base, left)
-            fitted, _, n_more = self._refit(rng, some, own, take_proposal(proposal, left), match, more * size)
+            fitted, _, n_more = self._refit(rng, some, own, take_proposal(proposal, left), match, more * size, 6)
             spent += n_more
             found = self._run(rng, some, fitted, match)
             answer = found if answer is None else replace_rows(answer, left, found)
@@ -165,9 +165,16 @@ class ImportanceOracle:
         return answer, spent
 
     def _refit(
-        self, rng: np.random.Generator, problem: Problem, base: Proposal, start: Proposal, match: Match, size: int
+        self,
+        rng: np.random.Generator,
+        problem: Problem,
+        base: Proposal,
+        start: Proposal,
+        match: Match,
+        size: int,
+        max_rounds: int,
     ) -> tuple[Proposal, np.ndarray, int]:
-        return adapt(rng, problem, base, start, match, size, self.max_rounds, self.k_threshold)
+        return adapt(rng, problem, base, start, match, size, max_rounds, self.k_threshold)
 
     def _run(self, rng: np.random.Generator, problem: Problem, proposal: Proposal, match: Match) -> Answer:
         supply = uniforms_for(rng, problem.n, n_uniforms(problem), self.draws, self.n_replicates)

@@ -50,24 +50,26 @@ def n_uniforms(problem: Problem) -> int:
 def draw(problem: Problem, proposal: Proposal, uniforms: np.ndarray) -> np.ndarray:
     """Coordinates (n, s, D) from uniforms (n, s, n_uniforms)."""
     n, s = uniforms.shape[:2]
-    u = np.empty((n, s, problem.n_coordinates))
+    u = np.zeros((n, s, problem.n_coordinates))
     n_products = len(proposal.products)
     continuous = problem.continuous
     parts = proposal.weights.shape[1]
     edges = np.cumsum(proposal.weights, axis=1)[:, None, :-1]
     part = (uniforms[:, :, :1] >= edges).sum(axis=-1) if parts > 1 else np.zeros((n, s), dtype=int)
     for c, product in enumerate(proposal.products):
-        whole = parts == 1  # then the plate goes through in one piece
-        i, j = np.nonzero(part == c) if not whole else (np.arange(n), slice(None))
+        mine = part == c
+        i, j = np.nonzero(mine)
         at = 1
         for port, message in zip(continuous, product, strict=True):
-            width = port.axis.n_uniforms
-            if whole:
-                u[:, :, port.columns] = port.axis.draw(message, uniforms[:, :, at : at + width])
+            own = slice(at, at + port.axis.n_uniforms)
+            if parts == 1:
+                u[:, :, port.columns] = port.axis.draw(message, uniforms[:, :, own])
+            elif port.axis.linear:  # drawing for all is cheaper than a matrix for each draw
+                every = port.axis.draw(message, uniforms[:, :, own])
+                u[:, :, port.columns] = np.where(mine[..., None], every, u[:, :, port.columns])
             else:
-                picked = uniforms[i, j, at : at + width][:, None, :]
-                u[i, j, port.columns] = port.axis.draw(message[i], picked)[:, 0]
-            at += width
+                u[i, j, port.columns] = port.axis.draw(message[i], uniforms[i, j, own][:, None, :])[:, 0]
+            at = own.stop
     if parts > n_products:
         i, j = np.nonzero(part >= n_products)
         k = part[i, j] - n_products

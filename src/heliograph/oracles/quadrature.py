@@ -231,7 +231,7 @@ def _settle(problem: Problem, frame: Frame, totals: list[Totals], closed: np.nda
     np.add.at(signed, row, np.where(forced, 0.0, w * change))
     np.add.at(plain, row, np.where(forced, w * np.abs(change), 0.0))
     lost = np.bincount(row, w[:, 0] * unseen, minlength=n)
-    z = np.where(live, total[:, :1], 1.0)
+    z = np.where(live[:, None], total[:, :1], 1.0)
     expected = total[:, 1:] / z
     gap = (np.abs(signed) + plain) / z
     doubt = gap[:, 0] + np.where(live, lost / z[:, 0], 0.0)

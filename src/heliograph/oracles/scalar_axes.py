@@ -27,6 +27,7 @@ _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 class RealAxis:
     """A Gaussian on the real line."""
 
+    linear = True
     n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 2, False
 
     def value(self, u):
@@ -73,6 +74,7 @@ class RealAxis:
 class LogAxis:
     """A Gamma on the logarithm of its variable."""
 
+    linear = False
     n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 2, False
 
     def value(self, u):
@@ -125,6 +127,7 @@ class LogAxis:
 class LogitAxis:
     """A Beta on the log odds of its variable."""
 
+    linear = False
     n_coordinates, n_uniforms, n_statistics, discrete = 1, 2, 2, False
 
     def value(self, u):
@@ -157,22 +160,68 @@ class LogitAxis:
 
     def statistics(self, u, centre, scale):
         c = centre[:, None]
-        up = special.log_expit(u) - special.log_expit(c)
-        return np.concatenate([up, special.log_expit(-u) - special.log_expit(-c)], axis=-1)
+        return np.concatenate([u - c, _softplus_excess(u, c)], axis=-1)
 
     def project(self, expected, covariance, centre, scale):
-        log_p = expected[:, 0] + special.log_expit(centre[:, 0])
-        log_q = expected[:, 1] + special.log_expit(-centre[:, 0])
-        gap = np.exp(np.minimum(log_p, 0)) + np.exp(np.minimum(log_q, 0))  # geometric means: below 1 if there is spread
-        sound = (log_p < 0) & (log_q < 0) & (gap < 1 - 1e-13)
-        belief = Beta.from_statistics(np.where(sound, log_p, -1.0), np.where(sound, log_q, -1.0))
-        a, b = belief.naturals[0] + 1, belief.naturals[1] + 1
-        pa, pb, pab = (special.polygamma(1, k) for k in (a, b, a + b))
-        information = matrix_of([[pa - pab, -pab], [-pab, pb - pab]])
-        by_log_variance = np.stack([special.polygamma(2, a), special.polygamma(2, b)], -1) / (pa + pb)[:, None]
-        slope = np.linalg.solve(information, by_log_variance[..., None])[..., 0]
-        one = np.ones_like(a)
-        chart = sandwich(matrix_of([[one, -one], [slope[:, 0], slope[:, 1]]]), covariance)
-        se = errors_of(covariance)
-        kl = half_trace(information, covariance)
-        return Projection(belief, (se[:, 0], se[:, 1]), covariance, chart, kl, sound)
+        c, q = centre[:, 0], special.expit(centre[:, 0])
+        mean = c + expected[:, 0]
+        gap = expected[:, 1] - _softplus_excess(mean, c)  # E log(1 + e^u) - log(1 + e^(E u)), without cancellation
+        sound = np.isfinite(mean) & (gap > 0)
+        belief = Beta.from_mean_logit_and_gap(np.where(sound, mean, 0.0), np.where(sound, gap, 1.0))
+        sound &= belief.proper & ~belief.is_point
+        sound &= np.minimum(*belief.naturals) < 1e10  # narrower than that is rounding
+        a, b = (np.where(sound, k + 1, 1.0) for k in belief.naturals)
+        plain = sandwich(_matrix_of_logs(q), covariance)
+        information, slope, unit = _beta_geometry(a, b)
+        # errors of (E u, E excess), the excess taken about the belief's mean instead of the frame's centre
+        one, zero = np.ones_like(q), np.zeros_like(q)
+        turn = special.expit(np.where(sound, mean, 0.0)) - q
+        local = sandwich(matrix_of([[one, zero], [-turn / unit, 1 / unit]]), covariance)
+        chart = sandwich(matrix_of([[one, zero], [slope[:, 0], slope[:, 1]]]), local)
+        se = errors_of(plain)
+        return Projection(belief, (se[:, 0], se[:, 1]), plain, chart, half_trace(information, local), sound)
+
+
+def _softplus_excess(u, c):
+    """``log(1 + e^u) - log(1 + e^c) - sigmoid(c) (u - c)``: never negative, and exact in both tails."""
+    d = u - c
+    sign = np.where(c > 0, -1.0, 1.0)  # by symmetry work on the side where the probability is small
+    log_q = special.log_expit(sign * c)
+    q, d = np.exp(log_q), sign * d
+    small = np.log1p(q * np.expm1(np.minimum(d, 30.0)))
+    large = np.logaddexp(special.log_expit(-sign * c), log_q + d)
+    return np.maximum(np.where(d < 30, small, large) - q * d, 0.0)
+
+
+def _matrix_of_logs(q):
+    """From errors of (E u, E excess) about the logit of q to those of E log p and E log(1 - p)."""
+    one = np.ones_like(q)
+    return matrix_of([[1 - q, -one], [-q, -one]])
+
+
+def _beta_geometry(a, b):
+    """Of a Beta: covariance of (u, excess / unit), slope of the log chart variance in their means, and the unit.
+
+    The unit is ``q (1 - q)`` at the mean logit. Where one parameter dwarfs the other the exact expressions cancel, and
+    the limit is a Gamma of the smaller one.
+    """
+    sign = np.where(a >= b, 1.0, -1.0)
+    a, b = np.maximum(a, b), np.minimum(a, b)  # the excess is symmetric, and u changes its sign
+    logit = special.digamma(a) - special.digamma(b)
+    q, r = special.expit(logit), special.expit(-logit)
+    unit = q * r
+    pa, pb, pab = (special.polygamma(1, k) for k in (a, b, a + b))
+    # covariance of (u, excess / unit), then derivatives of their means by (log a, b)
+    cross = (r * pb - q * pa) / unit
+    exact = [pa + pb, cross, (r**2 * pb + q**2 * pa - pab) / unit**2]
+    by = [a * pa, -pb, a * (pab - q * pa) / unit, (pab - r * pb) / unit]
+    g = np.exp(special.digamma(b))
+    limit = [pb, pb - 1 / g, b / g**2 - 2 / g + pb]
+    limit_by = [np.ones_like(b), -pb, 1 - b / g, 1 / g - pb]
+    lopsided = a > 1e6 * b
+    uu, uv, vv = (np.where(lopsided, y, x) for x, y in zip(exact, limit, strict=True))
+    ua, ub, va, vb = (np.where(lopsided, y, x) for x, y in zip(by, limit_by, strict=True))
+    by_spread = np.stack([a * special.polygamma(2, a), special.polygamma(2, b)], axis=-1) / (pa + pb)[:, None]
+    slope = np.linalg.solve(matrix_of([[ua, va], [ub, vb]]), by_spread[..., None])[..., 0]
+    slope[:, 0] *= sign
+    return matrix_of([[uu, sign * uv], [sign * uv, vv]]), slope, unit

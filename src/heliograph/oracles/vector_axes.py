@@ -17,7 +17,7 @@ _TINY = float(np.finfo(float).tiny)
 class VectorAxis:
     """A multivariate Gaussian on its own space."""
 
-    discrete = False
+    discrete, linear = False, True
 
     def __init__(self, dimension: int) -> None:
         self.n_coordinates = self.n_uniforms = dimension
@@ -85,7 +85,7 @@ class VectorAxis:
 class SimplexAxis:
     """A Dirichlet on the log ratios to its last component."""
 
-    discrete = False
+    discrete, linear = False, False
 
     def __init__(self, size: int) -> None:
         self.n_coordinates, self.n_uniforms, self.n_statistics = size - 1, size, size
