@@ -185,5 +185,7 @@ def test_statistics_of_a_narrow_gaussian_round_to_a_point_mass():
     a = Gaussian(1e8, 1e-6)
     back = Gaussian.from_statistics(*a.expected_statistics())
     assert back.is_point and back.mean == 1e8
+    below = Gaussian.from_statistics(0.1, np.nextafter(0.1**2, 0.0))  # a variance of -2e-18: rounding, not an error
+    assert below.is_point and below.mean == 0.1
     with pytest.raises(ModelError):
         Gaussian.from_statistics(1.0, 0.9)

@@ -147,6 +147,8 @@ class Tables:
                     a[index] += after - before
                 else:
                     np.add.at(a, index, after - before)
+        # a new value over the changed arrays: the old one may have kept moments of what they were
+        self._total[edge.node] = targets[0].from_naturals(targets[0].naturals, targets[0].point)
 
     def store_vector(self, plate: Plate, message: Family, used: Family) -> None:
         """Record what a dot plate tells its vector, and the row messages it was made of."""
