@@ -15,7 +15,7 @@ from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.black_box import BlackBox, Conduct, factor
 from heliograph.factors.oracle_calls import oracle_named
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
-from heliograph.operators import Kjit
+from heliograph.operators import Kjit, Reply
 from heliograph.oracles import ImportanceOracle
 
 QUICK = ImportanceOracle(2048)
@@ -285,14 +285,45 @@ def test_an_expensive_factor_is_asked_row_by_row_so_that_workers_can_share_a_few
     assert parts == [1] * 5
 
 
+def told(asked, nats):
+    asked = np.array(asked)
+    return Reply(
+        Gaussian(np.zeros(len(asked)), 1.0), ~asked, asked, expected_kl=None if nats is None else np.array(nats)
+    )
+
+
 def test_the_run_adds_up_how_wrong_its_messages_may_be():
     conduct = Conduct(np.random.default_rng(0))
-    conduct.note(logistic, "z", np.array([0.1, 0.2]))
-    conduct.note(logistic, "z", np.array([0.3]))
-    conduct.note(logistic, "out", np.array([1.0]))
+    conduct.note(logistic, "z", told([False, False], [0.1, 0.2]))
+    conduct.note(logistic, "z", told([False], [0.3]))
+    conduct.note(logistic, "out", told([True], [1.0]))
     assert conduct.error_estimate() == pytest.approx(1.6)
-    conduct.note(logistic, "z", np.array([0.05, 0.05, 0.05]))  # a new sweep replaces what it sends again
+    conduct.note(logistic, "z", told([False] * 3, [0.05] * 3))  # a new sweep replaces what it sends again
     assert conduct.error_estimate() == pytest.approx(1.15)
+
+
+def test_a_prediction_that_nobody_vouches_for_makes_the_estimate_unknown_and_not_zero():
+    conduct = Conduct(np.random.default_rng(0))
+    conduct.note(logistic, "z", told([True, True], None))
+    assert conduct.error_estimate() == 0.0
+    conduct.note(logistic, "z", told([True, False], None))
+    assert np.isnan(conduct.error_estimate())
+
+
+def test_log_z_of_a_run_is_what_its_operator_learned_or_its_oracle_says():
+    rows = incoming()
+    conduct = Conduct(np.random.default_rng(0), "ask", QUICK)
+    np.testing.assert_array_equal(logistic.log_z(rows, conduct=conduct), logistic.log_z(rows, oracle=QUICK))
+
+    class Knows:
+        def send(self, rng, to, incoming, ask, setting):
+            raise AssertionError
+
+        def log_z(self, rng, incoming, ask, setting):
+            return ask(incoming).log_z + 1.0
+
+    knows = Conduct(np.random.default_rng(0), Knows(), QUICK)
+    np.testing.assert_allclose(logistic.log_z(rows, conduct=knows), logistic.log_z(rows) + 1.0, atol=0.02)
 
 
 # ---- several inputs, data, vectors, chance ---------------------------------------------------------------------------

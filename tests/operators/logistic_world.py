@@ -10,6 +10,7 @@ from heliograph.families import Beta, Gaussian
 from heliograph.oracles import Answer
 
 _NODES = np.linspace(-12.0, 12.0, 400)  # standard deviations around the Gaussian: its tails weigh 1e-32
+_STEP = _NODES[1] - _NODES[0]
 
 
 class GridOracle:
@@ -39,7 +40,7 @@ class GridOracle:
         zero, none = np.zeros(n), {p: np.zeros((n, 2, 2)) for p in beliefs}
         return Answer(
             beliefs,
-            log_z=top[:, 0] + np.log(total[:, 0]),
+            log_z=top[:, 0] + np.log(total[:, 0] * _STEP / np.sqrt(2 * np.pi)) - incoming["out"].log_normaliser(),
             standard_errors=dict.fromkeys(beliefs, (zero, zero)),
             covariances=none,
             chart_covariances=none,
@@ -52,8 +53,8 @@ class GridOracle:
         )
 
 
-def logistic_factor():
-    @factor(output=Beta)
+def logistic_factor(**more):
+    @factor(output=Beta, **more)
     def logistic(z):
         return 1 / (1 + np.exp(-z))
 

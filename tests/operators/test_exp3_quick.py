@@ -74,6 +74,18 @@ def test_the_posterior_mean_is_that_of_exact_messages(runs):
         assert np.abs(a["w"].mean - b["w"].mean).max() < 0.1 * np.sqrt(b["w"].variance).max() + 0.1
 
 
+def test_the_evidence_of_a_learned_model_is_that_of_the_factor_made_by_hand():
+    X, y = (a[:60] for a in problems(3, 1)[0][0])
+    logistic = logistic_factor(oracle=GridOracle())
+    learned = infer(logistic, X[:, :4], y, Kjit(100, 150, minibatch=50, target="message"), None, stop=hg.after(15))
+    model = hg.Model()
+    w = model.gaussian("w", np.zeros(4), covariance=np.eye(4))
+    model.bernoulli("y", logit=X[:, :4] @ w, observed=y)
+    exact = model.infer(progress=False)
+    # errors of the messages are second order in EP's evidence
+    assert abs(learned.log_evidence - exact.log_evidence) < 1e-3
+
+
 def test_the_same_seed_gives_the_same_posterior_to_the_last_bit():
     X, y = (a[:80] for a in problems(1, 1)[0][0])
     kjit = Kjit(100, 150, minibatch=60)

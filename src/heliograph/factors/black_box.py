@@ -42,14 +42,20 @@ class Conduct:
     _sweep: dict[tuple[int, str], float] = field(default_factory=dict, repr=False)  # nats, since the last estimate
     _last: dict[tuple[int, str], float] = field(default_factory=dict, repr=False)
 
-    def note(self, factor: BlackBox, to: str, expected_kl: np.ndarray | None) -> None:
-        """Remember how wrong the messages of one call may be."""
-        if expected_kl is not None:
-            key = (id(factor), to)
-            self._sweep[key] = self._sweep.get(key, 0.0) + float(np.sum(expected_kl))
+    def note(self, factor: BlackBox, to: str, reply: Reply) -> None:
+        """Remember how wrong the messages of one call may be; NaN where some were predicted and nobody says."""
+        if reply.expected_kl is not None:
+            nats = float(np.sum(reply.expected_kl))
+        else:
+            nats = 0.0 if reply.asked.all() else np.nan
+        key = (id(factor), to)
+        self._sweep[key] = self._sweep.get(key, 0.0) + nats
 
     def error_estimate(self) -> float:
-        """Nats that learned messages may have added to the posterior, by the latest message of every direction."""
+        """Nats that learned messages may have added to the posterior, by the latest message of every direction.
+
+        NaN where an operator predicts without saying how wrong it may be, as all but the default one do.
+        """
         self._last.update(self._sweep)
         self._sweep = {}
         return sum(self._last.values())
@@ -183,17 +189,14 @@ class BlackBox(Factor):
         operator = self.operator(conduct.operator)
         oracle = oracle_named(self.oracle if conduct.oracle is None else conduct.oracle)
         calls = OracleCalls(self, oracle, conduct.rng, conduct.executor)
-        setting = Setting(
-            conduct.tolerance / max(conduct.n_factors, 1), self.sampler, self._evaluate, reference_of(self.sampler)
-        )
         try:
-            reply = operator.send(conduct.rng, to, incoming, calls, setting)
+            reply = operator.send(conduct.rng, to, incoming, calls, self._setting(conduct))
         finally:
             self.n_asked += calls.n_asked
             self.n_evaluations += calls.n_evaluations
         self.n_messages += len(reply.asked)
         self.n_evaluations += reply.n_evaluations
-        conduct.note(self, to, reply.expected_kl)
+        conduct.note(self, to, reply)
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,
@@ -257,10 +260,32 @@ class BlackBox(Factor):
         """The belief divided by what came in, eq. (1)."""
         return self.belief(to, incoming, power, oracle=oracle, seed=seed) / incoming[to]
 
-    def log_z(self, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0) -> np.ndarray:
-        """The log normaliser as an oracle computes it; -inf where it found nothing."""
+    def log_z(
+        self,
+        incoming: Incoming,
+        power: float = 1.0,
+        *,
+        conduct: Conduct | None = None,
+        oracle: Any = None,
+        seed: int = 0,
+    ) -> np.ndarray:
+        """The log normaliser of each tuple; -inf where an oracle found nothing.
+
+        With the `conduct` of a run it is what the run's operator has learned of it, or its oracle says.
+        """
         self._refuse_power(power)
-        return self.ask(incoming, oracle=oracle, seed=seed).log_z
+        if conduct is None:
+            return self.ask(incoming, oracle=oracle, seed=seed).log_z
+        learned = getattr(self.operator(conduct.operator), "log_z", None)
+        oracle = conduct.oracle if oracle is None else oracle
+        if learned is None:
+            return self.ask(incoming, oracle=oracle, seed=seed).log_z
+        rng = np.random.default_rng(seed)  # reading a posterior must not change what the run would draw next
+        calls = OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng, conduct.executor)
+        log_z = learned(rng, self._ordered(incoming), calls, self._setting(conduct))
+        self.n_asked += calls.n_asked
+        self.n_evaluations += calls.n_evaluations
+        return log_z
 
     # ---- keeping ------------------------------------------------------------------------------------------------
     def save(self, path: str | PathLike[str]) -> None:
@@ -281,6 +306,10 @@ class BlackBox(Factor):
         if missing:
             raise ModelError(f"factor {self.name!r} needs a message at every port; {missing} have none")
         return {p: incoming[p] if isinstance(incoming[p], Family) else np.asarray(incoming[p]) for p in self.ports}
+
+    def _setting(self, conduct: Conduct) -> Setting:
+        tolerance = conduct.tolerance / max(conduct.n_factors, 1)
+        return Setting(tolerance, self.sampler, self._evaluate, reference_of(self.sampler))
 
     def _evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         return evaluate(rng, self.sampler, inputs)

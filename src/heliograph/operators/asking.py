@@ -42,7 +42,9 @@ class AlwaysAsk:
         """The oracle's belief divided by what came in, eq. (1)."""
         answer = ask(incoming)
         message = answer.beliefs[to] / incoming[to]
-        return Reply(message, np.array(answer.failed), np.ones(len(message), dtype=bool))
+        failed = np.array(answer.failed)
+        kl = np.where(failed, 0.0, answer.expected_kl[to])
+        return Reply(message, failed, np.ones(len(message), dtype=bool), expected_kl=kl)
 
     def state(self) -> State:
         """Nothing."""

@@ -51,6 +51,7 @@ class AnswerLike(Protocol):
     """What an operator reads of an oracle's answer."""
 
     beliefs: dict[str, Family]  # every random port -> (n,)
+    expected_kl: dict[str, np.ndarray]  # every random port -> (n,): nats that its own error is worth
     failed: np.ndarray  # (n,) bool
 
 
@@ -80,7 +81,10 @@ NOTHING_MORE = Setting()
 
 @runtime_checkable
 class Operator(Protocol):
-    """Sends the messages of one factor."""
+    """Sends the messages of one factor.
+
+    An operator that learns log Z too has a method ``log_z(rng, incoming, ask, setting)``, and the evidence uses it.
+    """
 
     name: str
 

@@ -126,7 +126,7 @@ def _divided(coordinates: Any, y: np.ndarray, cavity: Family) -> tuple[Family, n
 
 
 def _finite(message: Family) -> np.ndarray:
-    return np.isfinite(naturals_of(message)).all(axis=-1)
+    return np.asarray(np.isfinite(naturals_of(message)).all(axis=-1))
 
 
 def _from_rows(y: np.ndarray, like: Family) -> Family:
