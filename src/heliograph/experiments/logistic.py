@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from heliograph.datasets import logistic_regression_problem, read_splits, split
 from heliograph.datasets import load as load_dataset
+from heliograph.datasets import logistic_regression_problem, read_splits, split
 from heliograph.engine import Model, Posterior, after
 from heliograph.experiments.recording import recorded_messages
 from heliograph.factors.black_box import BlackBox, factor
