@@ -199,6 +199,18 @@ def test_operators_of_other_settings_are_kept_apart():
     assert product.operator(Kjit()) is not logistic.operator(Kjit())
 
 
+def test_one_run_of_the_oracle_answers_every_direction_about_the_same_messages():
+    rows = incoming(10)
+    conduct = Conduct(np.random.default_rng(0), "ask", QUICK)
+    to_z = logistic.send("z", rows, conduct)
+    to_out = logistic.send("out", dict(rows), conduct)
+    assert (to_z.n_asked, to_out.n_asked) == (10, 0) and to_out.asked.all()
+    assert logistic.send("out", rows, conduct).n_asked == 10, "the same direction again wants draws of its own"
+    assert logistic.send("z", incoming(10, seed=1), conduct).n_asked == 10
+    other = {"z": rows["z"], "out": Beta.point_mass(np.full(10, np.nan))}
+    assert logistic.send("z", other, conduct).n_asked == 10
+
+
 def test_time_and_calls_are_accounted_for():
     reply = logistic.send("z", incoming(40), Conduct(np.random.default_rng(0), "ask", QUICK))
     assert reply.n_asked == 40 and reply.seconds_oracle > 0 and reply.n_evaluations >= 40 * 2048

@@ -17,7 +17,7 @@ import numpy as np
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.oracle_calls import OracleCalls, oracle_named
+from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.operators.registry import make_operator
@@ -39,6 +39,7 @@ class Conduct:
     tolerance: float = 1e-3
     executor: Any = None
     n_factors: int = 1  # black-box elements in the whole model, among which the tolerance is shared
+    latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
     _sweep: dict[tuple[int, str], float] = field(default_factory=dict, repr=False)  # nats, since the last estimate
     _last: dict[tuple[int, str], float] = field(default_factory=dict, repr=False)
 
@@ -188,7 +189,7 @@ class BlackBox(Factor):
         incoming = self._ordered(incoming)
         operator = self.operator(conduct.operator)
         oracle = oracle_named(self.oracle if conduct.oracle is None else conduct.oracle)
-        calls = OracleCalls(self, oracle, conduct.rng, conduct.executor)
+        calls = OracleCalls(self, oracle, conduct.rng, conduct.executor, to, conduct.latest)
         try:
             reply = operator.send(conduct.rng, to, incoming, calls, self._setting(conduct))
         finally:

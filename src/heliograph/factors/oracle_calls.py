@@ -10,15 +10,16 @@ import dataclasses
 import pickle
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heliograph.errors import ModelError
+from heliograph.families import Family
 from heliograph.oracles import Answer, make_oracle
 from heliograph.oracles.answer import gather
 
-__all__ = ["OracleCalls", "oracle_named"]
+__all__ = ["Latest", "OracleCalls", "oracle_named"]
 
 _ROWS = 32  # a part: enough that a vectorised function does not feel it, few enough to share out
 
@@ -32,11 +33,33 @@ def oracle_named(choice: Any = None) -> Any:
     return make_oracle("importance" if choice is None else choice)
 
 
-class OracleCalls:
-    """The function `ask` that an operator is given, and the account of what it cost."""
+class Latest(NamedTuple):
+    """An answer, what it was about, and the directions that have had it."""
 
-    def __init__(self, factor: Any, oracle: Any, rng: np.random.Generator, executor: Any = None) -> None:
+    incoming: dict[str, Any]
+    precision: float | None
+    answer: Answer
+    served: set[str]
+
+
+class OracleCalls:
+    """The function `ask` that an operator is given, and the account of what it cost.
+
+    `latest` is a run's memory of each factor's last answer: one run of an oracle answers every direction, so another
+    direction that asks about the same messages gets what was paid for already. The same direction asks anew.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        oracle: Any,
+        rng: np.random.Generator,
+        executor: Any = None,
+        to: str = "",
+        latest: dict[int, Latest] | None = None,
+    ) -> None:
         self.factor, self.oracle, self.rng, self.executor = factor, oracle, rng, executor
+        self.to, self.latest = to, latest
         self.n_asked, self.n_evaluations, self.seconds = 0, 0, 0.0
 
     def __call__(self, incoming: Mapping[str, Any], precision: float | None = None) -> Answer:
@@ -44,6 +67,17 @@ class OracleCalls:
 
         An exception carries away what was answered before it, as its attribute ``answered``.
         """
+        known = None if self.latest is None else self.latest.get(id(self.factor))
+        new = known is None or self.to in known.served or known.precision != precision
+        if known is not None and not new and _same(known.incoming, incoming):
+            known.served.add(self.to)
+            return known.answer
+        answer = self._ask(incoming, precision)
+        if self.latest is not None:
+            self.latest[id(self.factor)] = Latest(dict(incoming), precision, answer, {self.to})
+        return answer
+
+    def _ask(self, incoming: Mapping[str, Any], precision: float | None) -> Answer:
         start = time.perf_counter()
         n = len(next(iter(incoming.values())))
         size = 1 if self.factor.sampler.expensive else _ROWS
@@ -100,6 +134,18 @@ class OracleCalls:
                     "that the workers can import, or use a ThreadPoolExecutor"
                 ) from first
             raise first
+
+
+def _same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two plates of tuples are equal number by number."""
+    for port, m in a.items():
+        pairs: list[tuple[Any, Any]] = [(m, b[port])]
+        if isinstance(m, Family):
+            pairs = [*zip(m.naturals, b[port].naturals, strict=True), (m.point, b[port].point)]
+        for x, y in pairs:
+            if (x is None) != (y is None) or (x is not None and not np.array_equal(x, y, equal_nan=True)):
+                return False
+    return True
 
 
 def _answer(factor: Any, oracle: Any, seed: int, incoming: Mapping[str, Any]) -> Answer:
