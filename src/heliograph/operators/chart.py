@@ -10,6 +10,7 @@ A reference is a tuple of arrays, made by `moments` from a message or computed e
 but to be proper.
 """
 
+# ruff: noqa: D102 (what the methods do is said once, at `Chart`)
 from __future__ import annotations
 
 from typing import Any, Protocol
@@ -21,7 +22,7 @@ from heliograph.errors import UnsupportedError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.families.stirling import trigamma, trigamma_excess, trigammas
 
-__all__ = ["Chart", "Moments", "chart_of"]
+__all__ = ["Chart", "EvidenceChart", "Moments", "chart_of"]
 
 Moments = tuple[np.ndarray, ...]  # a reference: chart mean and variance (n,), or what stands for them in other families
 
@@ -33,7 +34,7 @@ class Chart(Protocol):
     """One family seen by the default operator."""
 
     n_outputs: int  # q
-    n_features: int  # columns that a proper message gives to the regression
+    scalar: bool  # the target is (d1, d2)
 
     def moments(self, message: Any) -> Moments:
         """A proper message as a reference."""
@@ -43,8 +44,11 @@ class Chart(Protocol):
         """The reference where there is none: targets relative to it are the belief's own coordinates."""
         ...
 
-    def features(self, reference: Moments) -> np.ndarray:
-        """What the regression sees of a message, ``(n, n_features)``: chart mean and log chart variance."""
+    def features(self, message: Any) -> np.ndarray:
+        """What the regression sees of a proper message, ``(n, k)``: its centre and log spread on the chart.
+
+        Not the exact chart moments, where those are dear: any smooth coordinates with the same meaning will do.
+        """
         ...
 
     def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
@@ -70,7 +74,7 @@ class Chart(Protocol):
 class _Scalar:
     """What Gaussian, Gamma and Beta share: a mean and a variance on the chart."""
 
-    n_outputs, n_features = 2, 2
+    n_outputs, scalar = 2, True
     family: Any
 
     def moments(self, message):
@@ -78,10 +82,6 @@ class _Scalar:
 
     def plain(self, n):
         return np.zeros(n), np.ones(n)
-
-    def features(self, reference):
-        mean, variance = reference
-        return np.stack([mean, np.log(variance)], axis=1)
 
     def gap(self, moments, reference):
         mean, variance = reference
@@ -105,6 +105,10 @@ class LineChart(_Scalar):
 
     family = Gaussian
 
+    def features(self, message):
+        shift, tau = message.naturals
+        return np.stack([shift / tau, -np.log(tau)], axis=1)
+
     def belief(self, target, reference):
         m, v = self._corrected(target, reference)
         tau = 1.0 / v
@@ -122,6 +126,10 @@ class LogChart(_Scalar):
     """Gamma: ``log x``."""
 
     family = Gamma
+
+    def features(self, message):
+        log_shape = np.log(message.naturals[0] + 1.0)
+        return np.stack([log_shape - np.log(message.naturals[1]), -log_shape], axis=1)
 
     def belief(self, target, reference):
         mean, variance = self._corrected(target, reference)
@@ -144,6 +152,10 @@ class LogitChart(_Scalar):
 
     family = Beta
 
+    def features(self, message):
+        a, b = message.naturals[0] + 1.0, message.naturals[1] + 1.0
+        return np.stack([np.log(a / b), np.log(1.0 / a + 1.0 / b)], axis=1)
+
     def weights(self, target, reference):
         belief = self.belief(target, reference)
         a, b = belief.naturals[0] + 1.0, belief.naturals[1] + 1.0
@@ -160,12 +172,14 @@ class LogitChart(_Scalar):
 class VectorChart:
     """MultivariateGaussian: whitened by the symmetric root of the reference's covariance."""
 
+    scalar = False
+
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
         self.rows, self.columns = np.tril_indices(dimension)
         # off-diagonal entries count twice in a symmetric matrix: with this scale lengths are those of the matrix
         self.scale = np.where(self.rows == self.columns, 1.0, np.sqrt(2.0))
-        self.n_outputs = self.n_features = dimension + len(self.rows)
+        self.n_outputs = dimension + len(self.rows)
         self.basis = np.zeros((len(self.rows), dimension, dimension))
         for k, (i, j, c) in enumerate(zip(self.rows, self.columns, self.scale, strict=True)):
             self.basis[k, i, j] = self.basis[k, j, i] = 1.0 / c
@@ -184,9 +198,8 @@ class VectorChart:
             np.eye(self.dimension), (n, self.dimension, self.dimension)
         )
 
-    def features(self, reference):
-        mean, covariance = reference
-        return np.concatenate([mean, self._flat(_function(covariance, np.log))], axis=1)
+    def features(self, message):
+        return np.concatenate([message.mean, self._flat(_function(message.covariance, np.log))], axis=1)
 
     def gap(self, moments, reference):
         mean, covariance = reference
@@ -240,7 +253,7 @@ class VectorChart:
 class CoinChart:
     """Bernoulli: log odds."""
 
-    n_outputs, n_features = 1, 1
+    n_outputs, scalar = 1, False
 
     def moments(self, message):
         return (message.log_odds,)
@@ -248,8 +261,8 @@ class CoinChart:
     def plain(self, n):
         return (np.zeros(n),)
 
-    def features(self, reference):
-        return reference[0][:, None]
+    def features(self, message):
+        return message.naturals[0][:, None]
 
     def gap(self, moments, reference):
         return (moments[0] - reference[0])[:, None]
@@ -269,7 +282,7 @@ class LabelChart:
     """Categorical: log probabilities, centred (a common constant means nothing)."""
 
     def __init__(self, size: int) -> None:
-        self.n_outputs = self.n_features = size
+        self.n_outputs, self.scalar = size, False
 
     def moments(self, message):
         return (_centred(message.log_p),)
@@ -277,8 +290,8 @@ class LabelChart:
     def plain(self, n):
         return (np.zeros((n, self.n_outputs)),)
 
-    def features(self, reference):
-        return reference[0]
+    def features(self, message):
+        return _centred(message.log_p)
 
     def gap(self, moments, reference):
         return moments[0] - reference[0]
@@ -299,7 +312,7 @@ class SimplexChart:
     """Dirichlet: the logarithms of its concentrations."""
 
     def __init__(self, size: int) -> None:
-        self.n_outputs = self.n_features = size
+        self.n_outputs, self.scalar = size, False
 
     def moments(self, message):
         return (np.log(message.naturals[0] + 1.0),)
@@ -307,8 +320,8 @@ class SimplexChart:
     def plain(self, n):
         return (np.zeros((n, self.n_outputs)),)
 
-    def features(self, reference):
-        return reference[0]
+    def features(self, message):
+        return np.log(message.naturals[0] + 1.0)
 
     def gap(self, moments, reference):
         return moments[0] - reference[0]
@@ -326,6 +339,27 @@ class SimplexChart:
         information = trigamma(c)[:, :, None] * np.eye(self.n_outputs) - trigamma(c.sum(axis=1))[:, None, None]
         slope = np.linalg.inv(information) / c[:, :, None]
         return np.einsum("nij,njk,nik->ni", slope, covariance, slope)
+
+
+class EvidenceChart:
+    """Not a family: the log normaliser of a tuple, learned like one more direction. Errors count by their square."""
+
+    n_outputs, scalar = 1, False
+
+    def moments(self, log_z):
+        return (log_z,)
+
+    def gap(self, moments, reference):
+        return (moments[0] - reference[0])[:, None]
+
+    def belief(self, target, reference):
+        return reference[0] + target[:, 0]
+
+    def weights(self, target, reference):
+        return np.ones(target.shape)
+
+    def noise(self, log_z, variance, reference):
+        return variance[:, None]
 
 
 def chart_of(message: Family) -> Any:

@@ -22,6 +22,7 @@ from heliograph.regression.process_evidence import fit_widths
 
 __all__ = ["Correction", "design"]
 
+_LATEST = 64  # answers by which their noise is judged
 _CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
 _NO_NOISE = 1e-9  # label noise relative to the labels' own scale below which one factor serves all outputs
 
@@ -38,6 +39,8 @@ class Correction:
         self.inputs = np.zeros((0, n_inputs))
         self.targets = np.zeros((0, n_outputs))
         self.noise = np.zeros((0, n_outputs))
+        self.own_kl = np.zeros(0)  # what each answer itself may be wrong by
+        self.n_improper = 0  # answers whose message was improper
         self.used = False
         self.process: Process | None = None  # None before the first `start` labels, or while not used
         self.n_fitted = 0  # labels when the widths were chosen last
@@ -53,10 +56,33 @@ class Correction:
         """How many labels there will be when the widths are chosen next."""
         return max(self.start, 2 * self.n_fitted)
 
-    def learn(self, inputs: np.ndarray, targets: np.ndarray, noise: np.ndarray) -> None:
-        """Take in labelled rows; their order does not matter but for rounding and for when the widths are chosen."""
+    @property
+    def label_kl(self) -> float:
+        """What an answer itself is usually wrong by, in nats: the median of the latest."""
+        return float(np.median(self.own_kl[-_LATEST:])) if len(self.own_kl) else 0.0
+
+    @property
+    def always_proper(self) -> bool:
+        """Whether every answer so far gave a proper message."""
+        return self.n_improper == 0 and len(self) >= self.start
+
+    def learn(
+        self,
+        inputs: np.ndarray,
+        targets: np.ndarray,
+        noise: np.ndarray,
+        own_kl: np.ndarray,
+        excess: np.ndarray | None = None,
+    ) -> None:
+        """Take in labelled rows; their order does not matter but for rounding and for when the widths are chosen.
+
+        `excess` is the log variance of each belief over its cavity's, where that is known.
+        """
         if not len(inputs):
             return
+        self.own_kl = np.concatenate([self.own_kl, own_kl])
+        if excess is not None:
+            self.n_improper += int((excess > 3 * np.sqrt(noise[:, 1]) + 1e-12).sum())
         self.inputs = np.concatenate([self.inputs, inputs])
         self.targets = np.concatenate([self.targets, targets])
         self.noise = np.concatenate([self.noise, noise])
@@ -113,7 +139,8 @@ class Correction:
     # ---- keeping ------------------------------------------------------------------------------------------------
     def state(self) -> dict[str, np.ndarray]:
         """Labels, widths and calibration as arrays."""
-        arrays = {"inputs": self.inputs, "targets": self.targets, "noise": self.noise}
+        arrays = {"inputs": self.inputs, "targets": self.targets, "noise": self.noise, "own_kl": self.own_kl}
+        arrays["n_improper"] = np.array(self.n_improper)
         arrays |= {f"calibration.{k}": a for k, a in self.calibration.state().items()}
         if self.process is not None:
             w = self.process.widths
@@ -130,6 +157,9 @@ class Correction:
             raise FileFormatError("the labels of a learned operator do not fit together")
         made = cls(inputs.shape[1], targets.shape[1], start)
         made.inputs, made.targets, made.noise = inputs, targets, noise
+        made.own_kl, made.n_improper = np.asarray(arrays["own_kl"], dtype=float), int(arrays["n_improper"])
+        if made.own_kl.shape != (len(inputs),):
+            raise FileFormatError("the labels of a learned operator do not fit together")
         made.calibration.restore({k: arrays[f"calibration.{k}"] for k in ("expected", "realised", "audited")})
         if "widths" in arrays:
             centre, widths, signal = (np.asarray(arrays[k], dtype=float) for k in ("centre", "widths", "signal"))

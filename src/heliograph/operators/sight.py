@@ -1,9 +1,9 @@
 """How the default operator sees a plate of tuples: rows of one kind together, and each row as numbers.
 
-A message that is proper gives its chart mean and log chart variance, a point mass its place on the chart, a uniform
-message nothing; data gives its values. Rows where the ports do not hold the same of these are of different kinds, and
-what was learned about one kind says nothing about another. To these come the reference's summaries, and how the reference
-of the port in question differs from the cavity there.
+A message that is proper gives its centre and log spread on the chart, a point mass its place there, a uniform message
+nothing; data gives its values. Rows where the ports do not hold the same of these are of different kinds, and what was
+learned about one kind says nothing about another. To these come the reference's summaries, and how the reference of
+the port in question differs from the cavity there.
 """
 
 from __future__ import annotations
@@ -14,35 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.families import Bernoulli, Categorical, Dirichlet, Family
-from heliograph.operators.chart import Chart, Moments, chart_of
+from heliograph.operators.chart import EvidenceChart, Moments, chart_of
 from heliograph.operators.protocol import Incoming, rows_of, signature
 
-__all__ = ["Sight", "kinds_of", "look"]
+__all__ = ["DATA", "POINT", "PROPER", "UNIFORM", "WILD", "Sight", "kind_key", "kinds_of", "look", "rows_at"]
 
 _FAR = 40.0  # on the log odds, of a point mass at 0 or 1
 
 PROPER, POINT, UNIFORM, WILD, DATA = "proper", "point", "uniform", "wild", "data"
+_NAMES = (PROPER, POINT, UNIFORM, WILD, DATA)
 
 
 class Sight(NamedTuple):
-    """A plate of one kind, as the regression sees it."""
+    """A plate of one kind, as the regression of one direction sees it."""
 
-    charts: dict[str, Chart]  # of every port that can be sent to
-    cavities: dict[str, Moments]  # of the proper messages among them
-    common: np.ndarray  # (n, k) what every direction looks at
-    reference: Any  # a Reference, or None
-
-    def base(self, to: str) -> Moments:
-        """What the target of a direction is relative to."""
-        if self.reference is not None:
-            return self.reference.moments[to]
-        return self.cavities[to] if to in self.cavities else self.charts[to].plain(len(self.common))
-
-    def inputs(self, to: str) -> np.ndarray:
-        """The regression's inputs for a direction, ``(n, k)``."""
-        if self.reference is None or to not in self.cavities:
-            return self.common
-        return np.concatenate([self.common, self.charts[to].gap(self.base(to), self.cavities[to])], axis=1)
+    chart: Any  # of the port in question
+    base: Moments  # what the target is relative to
+    inputs: np.ndarray  # (n, k)
+    excess: np.ndarray | None  # (n,) log variance of the base over the cavity's, where both are plain numbers
 
 
 def kinds_of(incoming: Incoming) -> Iterator[tuple[dict[str, str], np.ndarray | None]]:
@@ -51,15 +40,14 @@ def kinds_of(incoming: Incoming) -> Iterator[tuple[dict[str, str], np.ndarray | 
     if all(isinstance(c, str) for c in codes.values()):
         yield codes, None  # type: ignore[misc]
         return
-    names = (PROPER, POINT, UNIFORM, WILD, DATA)
     n = len(next(iter(incoming.values())))
     total = np.zeros(n, dtype=int)
-    columns = {p: np.full(n, names.index(c)) if isinstance(c, str) else c for p, c in codes.items()}
+    columns = {p: np.full(n, _NAMES.index(c)) if isinstance(c, str) else c for p, c in codes.items()}
     for c in columns.values():
-        total = total * len(names) + c
+        total = total * len(_NAMES) + c
     for value in np.unique(total):
         rows = np.flatnonzero(total == value)
-        yield {p: names[int(c[rows[0]])] for p, c in columns.items()}, rows
+        yield {p: _NAMES[int(c[rows[0]])] for p, c in columns.items()}, rows
 
 
 def _codes(message: Any) -> str | np.ndarray:
@@ -77,7 +65,7 @@ def _codes(message: Any) -> str | np.ndarray:
         fine = fine.all(axis=tuple(range(a.ndim - rank, a.ndim))) if rank else fine
         code = np.where(fine, code, 3)
     first = int(code[0]) if len(code) else 0
-    return (PROPER, POINT, UNIFORM, WILD)[first] if (code == first).all() else code
+    return _NAMES[first] if (code == first).all() else code
 
 
 def kind_key(kind: dict[str, str], incoming: Incoming, referred: bool) -> str:
@@ -86,27 +74,39 @@ def kind_key(kind: dict[str, str], incoming: Incoming, referred: bool) -> str:
     return f"{signature(incoming)} | {held}" + (" | referred" if referred else "")
 
 
-def look(kind: dict[str, str], incoming: Incoming, reference: Any) -> Sight:
-    """See a plate of one kind."""
-    charts: dict[str, Chart] = {}
-    cavities: dict[str, Moments] = {}
+def look(kind: dict[str, str], incoming: Incoming, to: str | None, reference: Any) -> Sight:
+    """See a plate of one kind, for the direction `to` (None: for log Z)."""
     columns: list[np.ndarray] = []
     for port, message in incoming.items():
         what = kind[port]
         if what == DATA:
             columns.append(np.asarray(message, dtype=float).reshape(len(message), -1))
-            continue
-        chart = chart_of(message)
-        charts[port] = chart
-        if what == PROPER:
-            cavities[port] = chart.moments(message)
-            columns.append(chart.features(cavities[port]))
+        elif what == PROPER:
+            columns.append(chart_of(message).features(message))
         elif what == POINT:
             columns.append(_place(message))
     if reference is not None:
         columns.append(reference.summaries)
     n = len(next(iter(incoming.values())))
-    return Sight(charts, cavities, np.concatenate(columns, axis=1) if columns else np.zeros((n, 0)), reference)
+    if to is None:
+        base = (np.zeros(n) if reference is None else reference.log_z,)
+        return Sight(EvidenceChart(), base, _beside(columns, n), None)
+    chart = chart_of(incoming[to])
+    cavity = chart.moments(incoming[to]) if kind[to] == PROPER else None
+    if reference is None:
+        base = chart.plain(n) if cavity is None else cavity
+        excess = np.zeros(n) if cavity is not None and chart.scalar else None
+        return Sight(chart, base, _beside(columns, n), excess)
+    base = reference.moments
+    if cavity is None:
+        return Sight(chart, base, _beside(columns, n), None)
+    gap = chart.gap(base, cavity)
+    columns.append(gap)
+    return Sight(chart, base, _beside(columns, n), gap[:, 1] if chart.scalar else None)
+
+
+def _beside(columns: list[np.ndarray], n: int) -> np.ndarray:
+    return np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
 
 
 def _place(message: Any) -> np.ndarray:
@@ -114,7 +114,7 @@ def _place(message: Any) -> np.ndarray:
     if isinstance(message, (Bernoulli, Categorical)):
         return message.p.reshape(len(message), -1)
     if isinstance(message, Dirichlet):
-        return np.log(np.maximum(message.point, np.exp(-_FAR)))
+        return np.log(np.maximum(message.point, np.exp(-_FAR)))  # type: ignore[call-overload]
     mean = message.chart_moments()[0]
     return np.clip(mean, -_FAR, _FAR)[:, None] if message.chart == "logit" else mean.reshape(len(message), -1)
 

@@ -47,9 +47,14 @@ class _Update(NamedTuple):
 
 
 def several_unknown(
-    rng: np.random.Generator, sampler: Sampler, unknown: Mapping[str, Any], constants: Mapping[str, Any], message: Any
+    rng: np.random.Generator,
+    sampler: Sampler,
+    unknown: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    message: Any,
+    to: str | None,
 ) -> Reference | None:
-    """Reference beliefs of all unknown inputs and of the output; None if there are too many unknown numbers."""
+    """Reference beliefs of an unknown input or of the output; None if there are too many unknown numbers."""
     out = Output(message)
     blocks, k = {}, 0
     for port, m in unknown.items():
@@ -71,15 +76,16 @@ def several_unknown(
         first = first or (fit, update)
         mean, covariance, out_at = update.mean, update.covariance, update.out_mean
     assert fit is not None and first is not None
-    moments = {}
-    for port, block in blocks.items():
-        if isinstance(unknown[port], MultivariateGaussian):
-            moments[port] = mean[:, block], covariance[:, block, block]
-        else:
-            moments[port] = mean[:, block.start], covariance[:, block.start, block.start]
-    moments[sampler.child] = update.out_mean, update.out_variance
+    if to in blocks:
+        block = blocks[to]
+        whole = isinstance(unknown[to], MultivariateGaussian)
+        at = block if whole else block.start
+        moments = mean[:, at], covariance[:, at, at]
+    else:
+        moments = update.out_mean, update.out_variance
     summaries = np.stack([*_surprise(*first), _residual(fit, update)], axis=1)
-    return Reference(moments, summaries, _log_z(update) - out.log_constant(message), n_evaluations)
+    log_z = _log_z(update) - out.log_constant(message) if to is None else None
+    return Reference(moments, summaries, log_z, n_evaluations)
 
 
 def _joint(unknown: Mapping[str, Any], blocks: Mapping[str, slice], k: int) -> tuple[np.ndarray, np.ndarray]:

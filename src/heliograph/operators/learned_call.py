@@ -1,0 +1,334 @@
+"""One call of the default operator: predict a plate, ask about the worst rows, learn, and again until all are certain.
+
+Rows of a plate are asked in batches: the worst first, each as if those before it were known already, which needs no
+label. A plate of millions is done in blocks, so memory is bounded; what a block teaches serves the next.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from heliograph.families import Family, concatenate
+from heliograph.operators.learned_process import design
+from heliograph.operators.protocol import Ask, Incoming, Reply, Setting, rows_of
+from heliograph.operators.sight import POINT, WILD, kind_key, kinds_of, look, rows_at
+
+__all__ = ["EvidenceCall", "MessageCall"]
+
+_BLOCK = 8192  # rows seen at once
+_AUDITED_SHARE = 0.1  # audits at most, for every label
+_LABEL_SHARE = 0.1  # of the tolerance, that a label may be wrong by
+_PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
+_NOTHING = np.zeros(0, dtype=int)
+
+
+class _Call:
+    """What has been decided about each row so far."""
+
+    to: str | None
+
+    def __init__(self, operator: Any, rng: np.random.Generator, incoming: Incoming, ask: Ask, setting: Setting) -> None:
+        self.operator, self.rng, self.incoming, self.ask, self.setting = operator, rng, incoming, ask, setting
+        self.n = len(next(iter(incoming.values())))
+        self.tolerance = setting.tolerance
+        self.parts: list[tuple[np.ndarray, Any]] = []  # rows and what is known of them; the later counts
+        self.asked = np.zeros(self.n, dtype=bool)
+        self.failed = np.zeros(self.n, dtype=bool)
+        self.expected_kl = np.zeros(self.n)
+        self.log_variance: np.ndarray | None = None
+        self.n_evaluations = 0
+        self.learning, self.prediction = 0.0, 0.0
+
+    def settle(self) -> None:
+        """Decide every row."""
+        for start in range(0, self.n, _BLOCK):
+            block = None if self.n <= _BLOCK else np.arange(start, min(start + _BLOCK, self.n))
+            seen = rows_at(self.incoming, block)
+            for kind, some in kinds_of(seen):
+                rows = some if block is None else block if some is None else block[some]
+                rows = np.arange(self.n) if rows is None else rows
+                incoming = rows_at(seen, some)
+                if WILD in kind.values() or (self.to is not None and kind[self.to] == POINT):
+                    # nothing to learn from: what an oracle makes of it is all there is
+                    self.take(rows, self.ask(incoming))
+                else:
+                    Plate(self, kind, rows, incoming).run()
+
+    def told(self, answer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """What an answer says of the direction in question, where that is of use, and its own expected error."""
+        raise NotImplementedError  # pragma: no cover
+
+    def error(self, told: Any, predicted: Any) -> np.ndarray:
+        """By how much predictions were wrong."""
+        raise NotImplementedError  # pragma: no cover
+
+    def take(self, rows: np.ndarray, answer: Any) -> None:
+        """Keep what the oracle says of rows."""
+        told, _, expected = self.told(answer)
+        self.operator.n_asked += len(rows)
+        self.asked[rows] = True
+        self.failed[rows] = answer.failed
+        self.expected_kl[rows] = np.where(answer.failed, 0.0, expected)
+        self.parts.append((rows, told))
+
+    def places(self) -> np.ndarray:
+        """Where each row stands in the parts one after the other."""
+        order = np.concatenate([rows for rows, _ in self.parts])
+        place = np.empty(self.n, dtype=int)
+        place[order] = np.arange(len(order))
+        return place
+
+
+class MessageCall(_Call):
+    """Messages to one port."""
+
+    def __init__(
+        self, operator: Any, rng: np.random.Generator, to: str, incoming: Incoming, ask: Ask, setting: Setting
+    ) -> None:
+        super().__init__(operator, rng, incoming, ask, setting)
+        self.to: str = to
+        self.cavity: Family = incoming[to]
+
+    def told(self, answer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The beliefs of this port."""
+        belief = answer.beliefs[self.to]
+        return belief, ~answer.failed & belief.proper & ~belief.is_point, answer.expected_kl[self.to]
+
+    def error(self, told: Any, predicted: Any) -> np.ndarray:
+        """KL in nats."""
+        return told.kl(predicted)
+
+    def run(self) -> Reply:
+        """Settle every row and divide by what came in, eq. (1)."""
+        self.settle()
+        if len(self.parts) == 1:
+            belief = self.parts[0][1]
+        else:
+            belief = concatenate([b for _, b in self.parts])[self.places()] if self.n else self.cavity
+        return Reply(
+            belief / self.cavity,
+            self.failed,
+            self.asked,
+            self.log_variance,
+            self.expected_kl,
+            n_evaluations=self.n_evaluations,
+            seconds_learning=self.learning,
+            seconds_prediction=self.prediction,
+        )
+
+
+class EvidenceCall(_Call):
+    """The log normaliser of each tuple; what is tolerated is the variance of an error, of the size of the tolerance."""
+
+    to = None
+
+    def told(self, answer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The log normalisers."""
+        return answer.log_z, ~answer.failed & np.isfinite(answer.log_z), answer.log_z_error**2
+
+    def error(self, told: Any, predicted: Any) -> np.ndarray:
+        """The square of the difference."""
+        return (told - predicted) ** 2
+
+    def run(self) -> np.ndarray:
+        """Settle every row."""
+        self.settle()
+        return np.concatenate([b for _, b in self.parts])[self.places()] if self.n else np.zeros(0)
+
+
+class Plate:
+    """The rows of one kind in one call."""
+
+    def __init__(self, call: _Call, kind: dict[str, str], rows: np.ndarray, incoming: Incoming) -> None:
+        started = time.perf_counter()
+        self.call, self.operator, self.kind, self.rows, self.incoming = call, call.operator, kind, rows, incoming
+        reference = self.operator.refer(call.rng, incoming, call.setting, call.to)
+        self.referred = reference is not None
+        if reference is not None:
+            call.n_evaluations += reference.n_evaluations
+        self.sight = look(kind, incoming, call.to, reference)
+        self.chart = self.sight.chart
+        self.key = kind_key(kind, incoming, self.referred)
+        self.known = self.operator.correction(self.key, call.to, self.sight)
+        self.known.use()
+        self.open: np.ndarray | None = None  # numbers of the rows not asked in this call; None: all
+        call.prediction += time.perf_counter() - started
+
+    def run(self) -> None:
+        """Settle every row."""
+        audited = False
+        while self.open is None or len(self.open):
+            if self.known.process is None:
+                at = self._open()
+                chosen = at[design(self.sight.inputs[at], self.known.inputs, self.operator.start - len(self.known))]
+                self._ask(chosen, False)
+                continue
+            chosen = self._predict()
+            auditing = not len(chosen) and not audited
+            if auditing:
+                chosen, audited = self._audit(), True
+            if not len(chosen):
+                self._keep()
+                break
+            self._ask(chosen, auditing)
+        if self.call.asked.any():
+            self._smooth()
+
+    def _open(self) -> np.ndarray:
+        return np.arange(len(self.rows)) if self.open is None else self.open
+
+    def _at(self, rows: Any) -> tuple[np.ndarray, ...]:
+        """The bases of some rows."""
+        return self.sight.base if rows is None else tuple(a[rows] for a in self.sight.base)
+
+    @property
+    def tolerance(self) -> float:
+        """What one row may be wrong by: no less than half of what an answer itself is wrong by.
+
+        Below that the oracle knows no better than the regression, which has seen many answers.
+        """
+        return max(self.call.tolerance, 0.5 * self.known.label_kl)
+
+    # ---- predicting ---------------------------------------------------------------------------------------------
+    def _predict(self) -> np.ndarray:
+        """Predict the open rows; the numbers of those to ask about."""
+        started = time.perf_counter()
+        known, call = self.known, self.call
+        x = self.sight.inputs if self.open is None else self.sight.inputs[self.open]
+        mean, variance, left = known.predict(x)
+        weights = self.chart.weights(mean, self._at(self.open))
+        kl = np.einsum("nq,nq->n", weights, variance)
+        factor = known.calibration.factor
+        kl *= factor
+        self.mean, self.variance, self.kl = mean, variance, kl
+        tolerance, novelty = self.tolerance, self.operator.novelty
+        doubtful = (kl > tolerance) | (left > novelty)
+        improper = self._improper()
+        if improper is not None:
+            doubtful |= improper
+        call.prediction += time.perf_counter() - started
+        if not doubtful.any():
+            return _NOTHING
+        started = time.perf_counter()
+        room = max(1, known.due - len(known))  # the widths are chosen anew then, and with them who is uncertain
+        limit = min(room, max(8, len(known) // 2))
+        # both reasons to ask in one number that is linear in the variances, as the pivoting needs it
+        signal = known.process.widths.signal
+        scores = weights * (factor / max(tolerance, 1e-300)) + 1 / (novelty * signal * signal.size)
+        some = np.flatnonzero(doubtful)
+        chosen = some[known.choose(x[some], scores[some], 1.0, limit)]
+        if not len(chosen):
+            chosen = some[:limit]
+        call.learning += time.perf_counter() - started
+        return chosen if self.open is None else self.open[chosen]
+
+    def _excess(self) -> np.ndarray | None:
+        """Log variance of the predicted belief over the cavity's: above 0 the message is improper."""
+        excess = self.sight.excess
+        if excess is None or not self.known.always_proper:
+            return None
+        return (excess if self.open is None else excess[self.open]) + self.mean[:, 1]
+
+    def _improper(self) -> np.ndarray | None:
+        """Where a message would be improper beyond doubt, though no answer ever was."""
+        excess = self._excess()
+        return None if excess is None else excess > _PLAUSIBLE * np.sqrt(self.variance[:, 1])
+
+    def _keep(self) -> None:
+        """Take the predictions of the open rows for good."""
+        call = self.call
+        started = time.perf_counter()
+        excess = self._excess()
+        if excess is not None:
+            sd = np.sqrt(self.variance[:, 1])
+            close = np.flatnonzero(excess > -3 * sd)
+            if len(close):  # all answers were proper: condition on that, so that none is improper by a rounding error
+                s, e = sd[close], excess[close]
+                t = -e / s
+                hazard = np.exp(-0.5 * t * t - 0.5 * np.log(2 * np.pi) - log_ndtr(t))
+                self.mean[close, 1] -= s * hazard
+        belief = self.chart.belief(self.mean, self._at(self.open))
+        rows = self.rows if self.open is None else self.rows[self.open]
+        call.parts.append((rows, belief))
+        call.expected_kl[rows] = self.kl
+        if call.log_variance is None:
+            call.log_variance = np.full((call.n, self.variance.shape[1]), np.nan)
+        call.log_variance[rows] = np.log(np.maximum(self.variance, 1e-300))
+        call.prediction += time.perf_counter() - started
+
+    # ---- asking -------------------------------------------------------------------------------------------------
+    def _audit(self) -> np.ndarray:
+        """Now and then a row that would be trusted."""
+        known, n = self.known, len(self.rows) if self.open is None else len(self.open)
+        room = int(_AUDITED_SHARE * len(known)) - known.calibration.n_audits
+        if room <= 0 or not self.call.rng.random() < self.operator.audit * n:
+            return _NOTHING
+        return self.call.rng.choice(self._open(), 1)
+
+    def _ask(self, chosen: np.ndarray, auditing: bool) -> None:
+        """Ask about rows, learn before anything else can happen, and keep the oracle's own beliefs."""
+        incoming = rows_of(self.incoming, chosen)
+        try:
+            answer = self._answer(incoming)
+        except BaseException as error:  # whatever it is, what was paid for is learned before it goes on
+            done = getattr(error, "answered", None)
+            if done is not None:
+                self._learn(rows_of(incoming, done[0]), done[1])
+            raise
+        if self.known.process is not None:
+            self._compare(chosen, answer, auditing)
+        self.call.take(self.rows[chosen], answer)
+        self._learn(incoming, answer)
+        self.open = np.setdiff1d(self._open(), chosen, assume_unique=True)
+        if len(self.known) >= self.operator.budget:
+            self.operator.say(
+                f"a learned operator has reached its budget of {self.operator.budget} answers for one direction and "
+                "learns no more: what it does not know is asked every time; raise the tolerance, or the budget with "
+                "operator=Learned(budget=...)"
+            )
+
+    def _answer(self, incoming: Incoming) -> Any:
+        if not self.call.tolerance > 0:
+            return self.call.ask(incoming)
+        # an oracle that can will go on until its own error is a small share of what is tolerated
+        return self.call.ask(incoming, np.sqrt(2 * _LABEL_SHARE * self.call.tolerance))  # type: ignore[call-arg]
+
+    def _learn(self, incoming: Incoming, answer: Any) -> None:
+        started = time.perf_counter()
+        call = self.call
+        call.n_evaluations += self.operator.learn(
+            call.rng, self.key, self.kind, incoming, answer, call.setting, self.referred
+        )
+        call.learning += time.perf_counter() - started
+
+    def _compare(self, chosen: np.ndarray, answer: Any, auditing: bool) -> None:
+        """What was expected of predictions, beside what the oracle says."""
+        told, good, own = self.call.told(answer)
+        if not good.any():
+            return
+        place = chosen if self.open is None else np.searchsorted(self.open, chosen)
+        predicted = self.chart.belief(self.mean[place[good]], self._at(chosen[good]))
+        expected = self.kl[place[good]] / self.known.calibration.factor + own[good]
+        self.known.calibration.note(expected, self.call.error(told[good], predicted), auditing)
+
+    def _smooth(self) -> None:
+        """Where an answer is noisier than is tolerated, what the regression makes of all answers is the better one."""
+        call, known = self.call, self.known
+        if known.process is None:
+            return
+        noisy = call.asked[self.rows] & ~call.failed[self.rows] & (call.expected_kl[self.rows] > call.tolerance)
+        at = np.flatnonzero(noisy)
+        if not len(at):
+            return
+        mean, variance, left = known.predict(self.sight.inputs[at])
+        base = self._at(at)
+        kl = np.einsum("nq,nq->n", self.chart.weights(mean, base), variance) * known.calibration.factor
+        better = (kl < call.expected_kl[self.rows[at]]) & (left < self.operator.novelty)
+        if better.any():
+            rows = self.rows[at[better]]
+            call.parts.append((rows, self.chart.belief(mean[better], tuple(a[better] for a in base))))
+            call.expected_kl[rows] = kl[better]
