@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Gamma, Gaussian, MultivariateGaussian
 from heliograph.operators.coordinates import logs_of, statistics_of
-from heliograph.operators.targets import BeliefLogs, BeliefStatistics, OutgoingMessage, target_named
+from heliograph.operators.targets import BeliefLogs, BeliefStatistics, OutgoingMessage, OutgoingRate, target_named
 
 
 def vectors(rng, n, d):
@@ -97,6 +97,19 @@ def test_points_and_improper_beliefs_are_not_learned():
     for target in TARGETS.values():
         _, learnable = target.forward(belief * point, Gaussian(np.zeros(3), 1.0))
         assert learnable.tolist() == [False, False, True]
+
+
+def test_a_rate_alone_keeps_the_beliefs_mean_and_the_cavitys_shape():
+    cavity, belief = Gamma([30.0, 30.0, 3.0], [2.0, 2.0, 5.0]), Gamma([29.0, 40.0, 2.5], [2.0, 2.0, 5.0])
+    y, learnable = OutgoingRate().forward(belief, cavity)
+    assert learnable.tolist() == [True, False, True]  # a mean above the cavity's needs a negative rate
+    message, valid = OutgoingRate().inverse(y, cavity)
+    assert valid.tolist() == [True, False, True]
+    product = message * cavity
+    np.testing.assert_allclose(product.mean[valid], belief.mean[valid])
+    np.testing.assert_allclose(product.shape_parameter, cavity.shape_parameter)
+    with pytest.raises(TypeError, match="for Gamma messages, not Gaussian"):
+        OutgoingRate().forward(Gaussian([0.0], 1.0), Gaussian([0.0], 1.0))
 
 
 def test_targets_are_found_by_name():

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from heliograph.errors import ModelError
-from heliograph.families import Family
+from heliograph.errors import ModelError, UnsupportedError
+from heliograph.families import Family, Gamma
 from heliograph.operators.coordinates import event_size, logs_of, naturals_of, statistics_of
 
-__all__ = ["BeliefLogs", "BeliefStatistics", "OutgoingMessage", "Target", "target_named"]
+__all__ = ["BeliefLogs", "BeliefStatistics", "OutgoingMessage", "OutgoingRate", "Target", "target_named"]
 
 
 class Target(Protocol):
@@ -94,9 +94,47 @@ class OutgoingMessage(NamedTuple):
         return message, finite & np.asarray((message * cavity).proper)
 
 
+class OutgoingRate(NamedTuple):
+    """The log rate of an outgoing Gamma message whose shape is forced to 1, as the authors' program in Experiment 4.
+
+    The rate is the one that gives the belief its mean; the belief's shape is then the cavity's.
+
+    >>> from heliograph.families import Gamma
+    >>> cavity = Gamma([6.0], 2.0)
+    >>> message, valid = OutgoingRate().inverse(OutgoingRate().forward(Gamma([5.0], 2.0), cavity)[0], cavity)
+    >>> message, (message * cavity).mean
+    (Gamma[shape 1., rate 0.4], array([2.5]))
+    """
+
+    name: str = "rate"
+
+    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        """The log rate where it is positive."""
+        shape, rate = self._parameters(cavity)
+        proper = np.asarray(belief.proper & ~belief.is_point & cavity.proper & ~cavity.is_point)
+        outgoing = np.where(proper, shape / np.where(proper, belief.mean, 1.0) - rate, 0.0)
+        valid = outgoing > 0
+        return np.where(valid, np.log(np.where(valid, outgoing, 1.0)), np.nan)[:, None], valid
+
+    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+        """An exponential message."""
+        valid = np.abs(y[:, 0]) < 600.0  # beyond that its exponential is no rate of anything
+        rate = np.where(valid, np.exp(np.where(valid, y[:, 0], 0.0)), 0.0)
+        message = cavity.from_naturals((np.zeros(len(y)), rate))
+        return message, valid & np.asarray((message * cavity).proper)
+
+    @staticmethod
+    def _parameters(cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(cavity, Gamma):
+            raise UnsupportedError(f"target 'rate' is for Gamma messages, not {type(cavity).__name__}; use 'message'")
+        return cavity.naturals[0] + 1.0, cavity.naturals[1]
+
+
 def target_named(name: Any) -> Target:
     """The target that a word selects; an object that already is one comes back as it is."""
-    table: dict[str, Target] = {t.name: t for t in (BeliefStatistics(), BeliefLogs(), OutgoingMessage())}
+    table: dict[str, Target] = {
+        t.name: t for t in (BeliefStatistics(), BeliefLogs(), OutgoingMessage(), OutgoingRate())
+    }
     if isinstance(name, str):
         if name not in table:
             raise ModelError(f"there is no target {name!r}; there are {sorted(table)}")
