@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, psi
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.exponential_tilt import cliff
+from heliograph.factors.exponential_tilt import cliff, exp_beyond_tangent
 from heliograph.factors.incoming import as_message
 from heliograph.factors.logistic_tilt import beyond_tangent
 from heliograph.factors.quadrature import DROP, Panels, chunks, newton_from_above, split_evenly
@@ -16,7 +16,6 @@ from heliograph.families import Family, Gamma
 
 __all__ = ["CompoundGamma"]
 
-_SMALLEST = 1e-300  # keeps logarithms finite where a row has nothing to integrate
 # around x = 0, where 1 + exp(x) turns, and around x = -log rate, where the Gamma message ends
 _BENDS = np.array([-38.0, -23.0, -14.0, -8.5, -5.0, -2.5, 0.0, 2.5, 5.0, 8.5, 14.0, 23.0, 38.0])
 _CLIFF = np.array([-23.0, -14.0, -8.5, -5.0, -2.5, -0.5, 1.0, 2.0, 3.0, 4.0])
@@ -95,30 +94,29 @@ class _Rows:
         s, r, n = np.where(soft, s, 1.0), np.where(soft, r, 1.0), 2.0 * power
         x0 = _peak(s, r, n)
         height, p = r * np.exp(x0), expit(x0)
-        safe = np.maximum(height, _SMALLEST)
+        log_height = np.log(r) + x0
 
         def fall(d: np.ndarray, side: float, lift: float) -> tuple[np.ndarray, np.ndarray]:
-            growth = np.expm1(side * d)
+            cost, pull = exp_beyond_tangent(side * d, log_height)
             beyond, gain = _softplus_beyond(side * d, x0)
-            value = height * (growth - side * d) + n * beyond - lift * d - DROP
-            return value, side * (height * growth + n * gain) - lift
+            return cost + n * beyond - lift * d - DROP, side * (pull + n * gain) - lift
 
         # the mean of tau itself may lie far to the right of the peak in log tau, so there the window is its
-        high = newton_from_above(cliff(safe, 1.0), lambda d: fall(d, 1.0, 1.0), 12)
+        high = newton_from_above(cliff(log_height, 1.0), lambda d: fall(d, 1.0, 1.0), 12)
         start = (DROP + height - n * log_expit(-x0)) / s  # far to the left only s x is left
         low = -newton_from_above(start, lambda d: fall(d, -1.0, 0.0), 12)
         zero = np.zeros_like(low)
-        bends = [-x0[:, None] + _BENDS, -np.log(safe)[:, None] + _CLIFF]
+        bends = [-x0[:, None] + _BENDS, -log_height[:, None] + _CLIFF]
         breaks = [split_evenly(low, zero, 4), split_evenly(zero, high, 4), *bends]
         panels = Panels(np.concatenate(breaks, axis=1), low, high)
         d, of = panels.x, panels.of
         rest = s - height - n * p  # the slope at the peak, which is rounding
         beyond, _ = _softplus_beyond(d, of(x0))
-        log_mass = panels.tilt(of(rest) * d - of(height) * (np.expm1(d) - d) - n * beyond)
+        cost, _ = exp_beyond_tangent(d, of(log_height))
+        log_mass = panels.tilt(of(rest) * d - cost - n * beyond)
         self.log_z = log_mass + Gamma(s, r).log_density(np.exp(x0)) + x0 + n * log_expit(-x0)
         move = panels.integrate(d)
-        centred = d - of(move)
-        self.gap = np.log1p(panels.integrate(np.expm1(centred) - centred))
+        self.gap = panels.log_mean_exp(d - of(move))
         self.log_mean = x0 + move + self.gap
 
 

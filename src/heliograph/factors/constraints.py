@@ -43,7 +43,7 @@ class Positive(Factor):
             m, v, proper, point = _cavity(x)
             t = m / np.sqrt(v)
             odds = np.where(proper, log_ndtr(t) - log_ndtr(-t), 0.0)
-            return Bernoulli.from_log_odds(np.where(point, np.sign(m) * np.inf, odds) if np.any(point) else odds)
+            return Bernoulli.from_log_odds(np.where(point, np.where(m > 0, np.inf, -np.inf), odds))
         m, v, proper, point = _cavity(x)
         odds = y.log_odds
         sd = np.sqrt(v)
@@ -95,9 +95,10 @@ class Between(Factor):
         shape = x.shape
         parts = _Parts(x, low, high)
         if to == "y":
-            odds = np.where(parts.proper, parts.log_inside - parts.log_outside, 0.0)
-            if np.any(parts.point):
-                odds = np.where(parts.point, np.where(parts.holds, np.inf, -np.inf), odds)
+            inside, outside = (np.where(parts.proper, l, 0.0) for l in (parts.log_inside, parts.log_outside))
+            none = np.isneginf(outside)
+            odds = np.where(none, np.inf, inside - np.where(none, 0.0, outside))
+            odds = np.where(parts.point, np.where(parts.holds, np.inf, -np.inf), odds)
             return Bernoulli.from_log_odds(odds.reshape(shape))
         shift, precision = parts.site(np.broadcast_to(y.log_odds, shape).reshape(-1))
         return Gaussian.from_naturals((shift.reshape(shape), precision.reshape(shape)))
@@ -108,7 +109,7 @@ class Between(Factor):
         parts = _Parts(x, low, high)
         odds = np.broadcast_to(y.log_odds, x.shape).reshape(-1)
         yes, no = log_expit(odds), log_expit(-odds)
-        log_z = np.logaddexp(yes + parts.log_inside, no + parts.log_outside)
+        log_z = np.logaddexp(_weighted(yes, parts.log_inside), _weighted(no, parts.log_outside))
         at = np.where(parts.holds, yes, no)
         return np.where(parts.point, at, log_z).reshape(x.shape)
 
@@ -163,23 +164,23 @@ class _Parts:
         yes, no = log_expit(odds), log_expit(-odds)
         hard = np.isposinf(odds)
         good = np.where(hard, self.inside, self.proper)
-        logs = [np.where(good, w + part[0], 0.0) for w, part in zip((no, yes, no), self.parts, strict=True)]
+        logs = [np.where(good, _weighted(w, part[0]), 0.0) for w, part in zip((no, yes, no), self.parts, strict=True)]
         log_z = np.logaddexp(np.logaddexp(logs[0], logs[2]), logs[1])
         good = good & np.isfinite(log_z)  # nothing is left of a contradiction: no message
         safe = np.where(good, log_z, 0.0)
         w = [np.where(good, np.exp(l - safe), 0.0) for l in logs]
         means = [np.where(good, part[1], 0.0) for part in self.parts]
         variances = [np.where(good, part[2], 1.0) for part in self.parts]
-        mean = sum(a * b for a, b in zip(w, means, strict=True))
-        variance = sum(a * (b + (c - mean) ** 2) for a, b, c in zip(w, variances, means, strict=True))
+        mean = w[0] * means[0] + w[1] * means[1] + w[2] * means[2]
+        spread = [a * (b + (c - mean) ** 2) for a, b, c in zip(w, variances, means, strict=True)]
+        variance = spread[0] + spread[1] + spread[2]
         # derivatives of log Z from the densities at the bounds: exact where the bounds hardly matter
-        near = good & self.proper & (variance > 0.5 * self.v)
+        near = good & self.proper & (np.abs(variance - self.v) < 0.5 * self.v)
         a, b = np.where(near, self.a, 0.0), np.where(near, self.b, 0.0)
         scale = np.tanh(0.5 * odds) * _DENSITY_0  # p - (1 - p)
-        at_a = scale * np.exp(-0.5 * np.minimum(a * a, 1500.0) - np.where(near, safe, 0.0))
-        at_b = scale * np.exp(-0.5 * np.minimum(b * b, 1500.0) - np.where(near, safe, 0.0))
+        at_a, at_b = (scale * _exp(-0.5 * t * t - np.where(near, safe, 0.0)) for t in (a, b))
         pull = at_a - at_b
-        loss = pull * pull + np.where(at_b == 0, 0.0, b) * at_b - np.where(at_a == 0, 0.0, a) * at_a
+        loss = pull * pull + b * at_b - a * at_a
         variance = np.where(good, variance, 1.0)
         ratio = np.where(near, 1.0 - loss, np.where(good & self.proper, variance / self.v, 1.0))
         tilt = Tilt(log_z, mean, ratio, pull / np.sqrt(self.v), -loss / self.v)
@@ -187,6 +188,17 @@ class _Parts:
         wild = good & ~self.proper
         shift = np.where(wild, mean / variance - self.shift, np.where(good, shift, 0.0))
         return shift, np.where(wild, 1.0 / variance - self.tau, np.where(good, precision, 0.0))
+
+
+def _exp(x: np.ndarray) -> np.ndarray:
+    """``exp(x)``, 0 from -700 on and never more than exp(50), which no density at a bound reaches where it is used."""
+    return np.where(x > -700.0, np.exp(np.clip(x, -700.0, 50.0)), 0.0)
+
+
+def _weighted(log_weight: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
+    """Their sum, where a weight of 0 wins over a mass that is infinite."""
+    none = np.isneginf(log_weight)
+    return np.where(none, -np.inf, np.where(none, 0.0, log_weight) + log_mass)
 
 
 def _cavity(x: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -75,11 +75,12 @@ class BernoulliBeta(Factor):
             wild = Beta.from_naturals(p.naturals)
             yes = Beta.from_naturals((p.naturals[0] + power, p.naturals[1]))
             no = Beta.from_naturals((p.naturals[0], p.naturals[1] + power))
-            parts = [np.where(b.proper, b.log_normaliser(), np.inf) for b in (yes, no)]
-            parts = [
-                np.where(np.isneginf(l), -np.inf, l + part)
-                for l, part in zip((log_expit(odds), log_expit(-odds)), parts, strict=True)
-            ]
+            parts = (
+                np.where(
+                    np.isneginf(l), -np.inf, np.where(b.proper, np.maximum(l, -1e300) + b.log_normaliser(), np.inf)
+                )
+                for l, b in ((log_expit(odds), yes), (log_expit(-odds), no))
+            )
             log_z = np.where(soft, log_z, np.logaddexp(*parts) - np.where(wild.proper, wild.log_normaliser(), 0.0))
         if p.point is not None:
             at = np.where(p.is_point, p.point, 0.5)
@@ -268,9 +269,10 @@ def _log_poisson(k: np.ndarray, rate: np.ndarray, log_rate: np.ndarray) -> np.nd
     """``k log rate - rate - log k!``, exact also for k and rate near 1e8."""
     some = np.where(k > 0, k, 1.0)
     y = np.where(k > 0, np.log(some) - log_rate, 0.0)
-    y = np.clip(y, -700.0, 1e300)  # a rate that overflows is as impossible as one of exp(700)
+    y = np.clip(y, -650.0, 1e300)  # a rate of exp(650) is as impossible as one that overflows
     d = np.expm1(-y)
-    gap = some * np.where(np.abs(y) < 0.1, excess(d), d + y)  # k log(k / rate) + rate - k
+    near = np.abs(y) < 0.1
+    gap = some * np.where(near, excess(np.where(near, d, 0.0)), d + y)  # k log(k / rate) + rate - k
     return np.where(k > 0, -gap - 0.5 * (_LOG_2PI + np.log(some)) - binet(some), -rate)
 
 

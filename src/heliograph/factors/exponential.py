@@ -15,7 +15,7 @@ from heliograph.families import Family, Gamma, Gaussian
 
 __all__ = ["Exp"]
 
-_LARGEST = 690.0  # exp of more than this overflows together with a rate; the belief's mean is held there
+_LARGEST = 600.0  # of a log mean: beyond it the rate of a narrow belief overflows, and the mean is held there
 
 
 class Exp(Factor):
@@ -91,9 +91,11 @@ class Exp(Factor):
         m, v, known, a, r = _read(z, out)
         tilt, peak = exponential_tilt(m, v, a, np.maximum(r, 0.0))
         soft = Gamma.from_naturals((a, r))
-        x = np.exp(np.minimum(peak, 700.0))
-        plain = a * peak - r * x - soft.log_normaliser()
-        at_peak = np.where(r > 0, soft.log_density(x), plain)
+        x = np.exp(np.minimum(peak, 600.0))
+        plain = a * peak - np.maximum(r, 0.0) * x - soft.log_normaliser()
+        firm = (r > 0) & (a > -1.0) & (np.abs(peak) < 600.0)  # large terms cancel on paper in a proper density
+        at_peak = Gamma.from_naturals((np.where(firm, a, 0.0), np.where(firm, r, 1.0))).log_density(x)
+        at_peak = np.where(firm, at_peak, plain)
         log_z = np.where(known & (r >= 0), tilt.log_z + at_peak, np.inf)
         _, wild, shape, rate = _wild(z, a, r)
         wild_log_z = gammaln(shape) - shape * np.log(rate) - soft.log_normaliser()

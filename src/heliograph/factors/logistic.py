@@ -9,11 +9,15 @@ from scipy.special import betaln, log_expit, polygamma, psi
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.logistic_tilt import label_site, logistic_gap, logistic_tilt
+from heliograph.factors.logistic_label import label_site
+from heliograph.factors.logistic_tilt import logistic_gap, logistic_tilt
 from heliograph.factors.quadrature import Tilt, cavity_of, gaussian_site, mixed
 from heliograph.families import Bernoulli, Beta, Family, Gaussian
 
 __all__ = ["Logistic", "LogisticBernoulli"]
+
+_FARTHEST = 300.0
+_SMALLEST = 1e-130
 
 
 class LogisticBernoulli(Factor):
@@ -145,10 +149,13 @@ class Logistic(Factor):
         m, v, known = (x.reshape(-1) for x in cavity_of(z))
         a, b = (np.broadcast_to(n, z.shape).reshape(-1) for n in p.naturals)
         mean, gap = logistic_gap(m, v, a, b)
-        belief = Beta.from_mean_logit_and_gap(mean, gap)
+        soft = ~(known & (v == 0))
+        # a probability below exp(-300) is held there: the other parameter of its Beta would overflow
+        mean = np.where(soft, np.clip(mean, -_FARTHEST, _FARTHEST), mean)
+        belief = Beta.from_mean_logit_and_gap(mean, np.where(soft, np.maximum(gap, _SMALLEST), 0.0))
         if not known.all():
             # exp(shift z) times the Beta message is a Beta on the logit's axis
-            s, good, wild_a, wild_b = _wild(z, a, b)
+            _, good, wild_a, wild_b = _wild(z, a, b)
             naturals = np.where(good, wild_a - 1.0, a), np.where(good, wild_b - 1.0, b)
             mixed_in = tuple(np.where(known, n, w) for n, w in zip(belief.naturals, naturals, strict=True))
             belief = Beta.from_naturals(mixed_in, belief.point)

@@ -101,24 +101,25 @@ def _tilt_rows(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:
             break
     h = _hazard(z)
     width = 1.0 / np.sqrt(1.0 / v + power * np.maximum(h * (z + h), 0.0))
-    # to the left the factor only bends more; to the right no less than the cavity does
-    low, high = z - np.sqrt(2.0 * DROP) * width, z + np.sqrt(2.0 * DROP * v)
-    breaks = [
-        split_evenly(low, z, 4),
-        split_evenly(z, z + np.minimum(high - z, 9.0 * width), 4),
-        split_evenly(z, high, 4),
+    # distances from the peak: to the left the factor only bends more, to the right no less than the cavity does
+    low, high = -np.sqrt(2.0 * DROP) * width, np.sqrt(2.0 * DROP * v)
+    zero = np.zeros_like(low)
+    even = [
+        split_evenly(low, zero, 4),
+        split_evenly(zero, np.minimum(high, 9.0 * width), 4),
+        split_evenly(zero, high, 4),
     ]
-    panels = Panels(np.concatenate([*breaks, np.broadcast_to(_BENDS, (m.size, _BENDS.size))], axis=1), low, high)
-    x = panels.x
-    peak = power * log_ndtr(z) - 0.5 * (z - m) ** 2 / v
-    log_z = panels.tilt(power * log_ndtr(x) - 0.5 * (x - panels.of(m)) ** 2 / panels.of(v) - panels.of(peak))
-    log_z += peak - 0.5 * (_LOG_2PI + np.log(v))
-    mean = panels.integrate(x)
-    d = x - panels.of(mean)
-    slope_x = power * (_hazard(x) - panels.of(h))
-    ratio = panels.integrate(d * d) / v
-    slope = power * h + panels.integrate(slope_x)
-    bend = panels.integrate(d * slope_x) / v
+    panels = Panels(np.concatenate([*even, _BENDS - z[:, None]], axis=1), low, high)
+    d, of = panels.x, panels.of
+    rest = (m - z) / v  # plus power h, this is rounding
+    log_t = power * (log_ndtr(of(z) + d) - of(log_ndtr(z))) + d * (of(rest) - 0.5 * d / of(v))
+    log_z = panels.tilt(log_t) + power * log_ndtr(z) - 0.5 * ((z - m) ** 2 / v + _LOG_2PI + np.log(v))
+    move = panels.integrate(d)
+    centred = d - of(move)
+    gain = power * (_hazard(of(z) + d) - of(h))
+    mean, ratio = z + move, panels.integrate(centred * centred) / v
+    slope = power * h + panels.integrate(gain)
+    bend = panels.integrate(centred * gain) / v
     at = power * _hazard(m)
     return Tilt(
         np.where(point, power * log_ndtr(m), log_z),

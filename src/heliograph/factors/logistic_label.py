@@ -1,0 +1,150 @@
+"""The message of a logistic likelihood with a known label: what logistic regression asks for n times a sweep.
+
+A Gaussian cavity N(m, v) times ``sigmoid(z)`` is, moved to ``c = m + v / 2``, a Gaussian times the even bell
+``1 / (2 cosh(z / 2))``. For cavities that are not wide the trapezoid rule integrates that with few nodes and almost no
+exponentials; very narrow and very wide ones have ways of their own.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from heliograph.factors.logistic_tilt import logistic_tilt
+from heliograph.factors.quadrature import chunks, gaussian_site
+
+__all__ = ["FAST_UNTIL", "label_site"]
+
+FAST_UNTIL = 64.0  # largest cavity variance of the trapezoid rule
+_NARROW = 1e-2  # below this variance the derivatives of log Z are integrated, not the moments
+_LIMITS = np.array([_NARROW, 0.25, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, FAST_UNTIL])  # one rule for each class of variance
+_COARSE = np.array([_NARROW, 2.0, FAST_UNTIL])  # for few rows, where a call costs more than a node
+_FEW = 1024
+_BLOCK = 4096  # rows taken together
+_NODES = 65536  # of a block held at once: two arrays of half a megabyte, which stay in the cache
+
+
+def label_site(m: np.ndarray, v: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shift and precision of the message to z from ``sigmoid(label z)``, label -1 or 1, cavities N(m, v), all flat.
+
+    >>> label_site(np.array([0.0]), np.array([0.0]), np.array([1.0]))  # slope and bend of log sigmoid
+    (array([0.5]), array([0.25]))
+    """
+    n = m.size
+    shift, precision = np.empty(n), np.empty(n)
+    workspace = np.empty((2, _NODES))
+    for part in chunks(n, _BLOCK):
+        m_part, v_part, label_part = m[part], v[part], label[part]
+        size = m_part.size
+        kind = np.searchsorted(_COARSE if size <= _FEW else _LIMITS, v_part)
+        for k in np.flatnonzero(np.bincount(kind)):
+            rows = np.flatnonzero(kind == k)
+            if rows.size == size:
+                shift[part], precision[part] = _label_rows(m_part, v_part, label_part, workspace)
+            else:
+                site = _label_rows(m_part[rows], v_part[rows], label_part[rows], workspace)
+                shift[part][rows], precision[part][rows] = site
+    return shift, precision
+
+
+def _label_rows(
+    m: np.ndarray, v: np.ndarray, label: np.ndarray, workspace: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`label_site` for rows of one class."""
+    high = float(v.max())
+    if high <= _NARROW:
+        return _narrow(m, v, label, high)
+    if high > FAST_UNTIL:
+        tilt = logistic_tilt(m, v, (label > 0) * 1.0, (label < 0) * 1.0)
+        shift, precision = gaussian_site(m, v, tilt)
+        return shift, np.maximum(precision, 0.0)
+    c = label * m
+    c += 0.5 * v
+    total, first, second = _bell_moments(np.abs(c), v, float(_LIMITS[np.searchsorted(_LIMITS, high)]), workspace)
+    first /= total
+    second /= total
+    ratio = second - first * first
+    # sigmoid is log-concave: its message is never improper, and rounding must not say otherwise
+    precision = np.maximum(1.0 / ratio - 1.0, 0.0) / v
+    slope = 0.5 - np.copysign(first, c) / np.sqrt(v)
+    return label * slope / ratio + m * precision, precision
+
+
+def _bell_moments(c: np.ndarray, v: np.ndarray, limit: float, workspace: np.ndarray) -> np.ndarray:
+    """Rows (3, n): the mean of ``exp(c/2) / (2 cosh(z/2))``, times 1, u, u^2, over z = sd u - c of N(-c, v), c >= 0.
+
+    The nodes are equally spaced, so ``exp(sd u / 2)`` at all of them is one geometric series, filled by doubling:
+    three exponentials a row instead of one a node.
+    """
+    first, step, n, weights = _trapezoid(limit)
+    size = workspace.shape[1] // n
+    if c.size > size:
+        return np.concatenate([_bell_moments(c[i], v[i], limit, workspace) for i in chunks(c.size, size)], axis=1)
+    half = 0.5 * np.sqrt(v)
+    q, bell = (w[: n * c.size].reshape(n, c.size) for w in workspace)
+    np.exp(first * half, out=q[0])
+    g = np.exp(step * half)
+    done = 1
+    while done < n:
+        more = min(done, n - done)
+        np.multiply(q[:more], g, out=q[done : done + more])
+        done += more
+        if done < n:
+            g = g * g
+    np.multiply(q, q, out=bell)
+    bell *= np.exp(-c)
+    bell += 1.0
+    np.divide(q, bell, out=bell)
+    return weights @ bell
+
+
+@cache
+def _trapezoid(limit: float) -> tuple[float, float, int, np.ndarray]:
+    """First node, step, number of nodes and weights (3, nodes) of 1, u, u^2 for cavities of variance up to `limit`.
+
+    The rule's error is ``exp(-2 pi^2 / step^2)`` for the Gaussian and ``exp(pi^2 / 2 v - 2 pi^2 / (step sd))`` for the
+    poles of the bell at plus and minus i pi; both are kept below 1e-14. The bell, to the right of the cavity, pulls the
+    mass up by at most half a deviation for each unit of sd, and never down.
+    """
+    sd = np.sqrt(limit)
+    target = 14.0 * np.log(10.0)  # the moments of u lose up to two digits of it
+    step = min(np.sqrt(2.0 * np.pi**2 / target), 2.0 * np.pi**2 / (target + 0.5 * np.pi**2 / limit) / sd)
+    reach = np.sqrt(2.0 * target)
+    n = int(np.ceil((2.0 * reach + 0.5 * sd) / step)) + 1
+    u = -reach + step * np.arange(n)
+    w = step / np.sqrt(2.0 * np.pi) * np.exp(-0.5 * u * u)
+    return -reach, step, n, np.stack([w, w * u, w * u * u])
+
+
+@cache
+def _hermite(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The positive half of the nodes of the standard normal distribution, and all weights (negative nodes last)."""
+    u, w = np.polynomial.hermite_e.hermegauss(n)
+    w = w[n // 2 :] / w.sum()
+    return u[n // 2 :, None], np.concatenate([w, w])
+
+
+def _narrow(m: np.ndarray, v: np.ndarray, label: np.ndarray, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """By the derivatives of log Z, so that narrow cavities lose no digits and v = 0 is the limit.
+
+    Error 3e-14 with 4 Gauss-Hermite nodes below a variance of 1e-3, 2e-14 with 6 below 1e-2.
+    """
+    u, w = _hermite(4 if high <= 1e-3 else 6)
+    half = u.size
+    y = np.empty((2 * half, m.size))
+    np.exp(u * np.sqrt(v), out=y[:half])
+    np.divide(1.0, y[:half], out=y[half:])
+    y *= np.exp(np.clip(label * m, -700.0, 700.0))  # exp(label z); beyond 700 the sigmoid is 0 or 1 to every digit
+    q = 1.0 / (1.0 + y)
+    y *= q  # now sigmoid(label z), and q is one minus it
+    total = w @ y
+    y *= q
+    first = w @ y
+    y *= q
+    slope = first / total
+    bend = (2.0 * (w @ y) - first) / total - slope * slope
+    bend = np.minimum(bend, 0.0)  # log-concave, see above
+    ratio = 1.0 + v * bend
+    precision = -bend / ratio
+    return label * slope / ratio + m * precision, precision
