@@ -167,13 +167,11 @@ def test_random_messages_never_give_nan_and_never_warn(kind, family, seed):
                 assert not np.isnan(log_z).any(), f"{factor.name} log_z: {log_z} of {incoming}"
 
 
-@pytest.mark.parametrize("kind,family", pairs())
+@pytest.mark.parametrize("kind,family", [p for p in pairs() if p.values[0] is not Prior])  # it holds its plate itself
 def test_a_plate_is_its_rows_one_by_one(kind, family):
     rng = np.random.default_rng(5)
     families = next(f for f in kind.families.values() if f)
     factor = make(kind, families[family % len(families)], rng)
-    if kind is Prior:
-        pytest.skip("a prior holds its plate itself")
     incoming = incoming_of(factor, family, rng, 6, wild=False)
     for to in [p for p in factor.ports if factor.families.get(p)]:
         whole, log_z = factor.message(to, incoming), factor.log_z(incoming)

@@ -21,15 +21,22 @@ _LEVELS = 60  # halvings after which a panel is as narrow as two neighbouring nu
 # Legendre coefficients 14 and 15 below this share of the row's integral: they fall geometrically, and Gauss' rule
 # is exact to degree 31, so its error is about the square of what is left out
 _RESOLVED = 1e-9
+_MOST = 2000  # panels a row: more are only needed where the density itself is rounding noise
 
 
 class Rule(NamedTuple):
     """Nodes and weights of each row's normalised density, one line a panel."""
 
     row: np.ndarray  # (panels,) the row that a panel belongs to
-    x: np.ndarray  # (panels, nodes)
+    offset: np.ndarray  # (panels, nodes) the nodes, from the row's centre
     weight: np.ndarray  # (panels, nodes), summing to 1 over each row
     log_z: np.ndarray  # (rows,) log of the integral of the density
+    centre: np.ndarray  # (rows,)
+
+    @property
+    def x(self) -> np.ndarray:
+        """The nodes themselves (panels, nodes)."""
+        return self.centre[self.row][:, None] + self.offset
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """One number per row, laid out beside the nodes of that row."""
@@ -45,16 +52,20 @@ def adapt(
     log_density: Callable[[np.ndarray, np.ndarray], np.ndarray],
     edges: np.ndarray,
     tests: Callable[[np.ndarray, np.ndarray], Sequence[np.ndarray]] | None = None,
+    centre: np.ndarray | None = None,
 ) -> Rule:
-    """Resolve ``exp(log_density(x, row))`` between the first and the last of each row's sorted `edges` (rows, k).
+    """Resolve ``exp(log_density(offset, row))`` between the first and the last of each row's sorted `edges` (rows, k).
 
-    `x` is (panels, nodes) and `row` (panels, 1). `tests` gives functions, 0 or more, whose expectations matter and that
-    may be large where the density is small: they are resolved too.
+    All is measured from the row's `centre` (0 if there is none), so that a density much narrower than its place keeps
+    its digits. `offset` is (panels, nodes) and `row` (panels, 1). `tests` gives functions, 0 or more, whose expectations
+    matter and that may be large where the density is small: they are resolved too.
 
     >>> r = adapt(lambda x, row: -0.5 * ((x - 3) * 1e5) ** 2, np.array([[-100.0, 100.0]]))
     >>> r.mean(r.x), np.allclose(r.log_z, 0.5 * np.log(2 * np.pi * 1e-10))
     (array([3.]), True)
     """
+    centre = np.zeros(edges.shape[0]) if centre is None else centre
+    edges = edges - centre[:, None]
     n_rows = edges.shape[0]
     nodes, weights = legendre(_NODES)
     tail = _tail_rows(_NODES)
@@ -66,7 +77,9 @@ def adapt(
     done: list[tuple[np.ndarray, ...]] = []
     settled: list[np.ndarray] = []  # sums over finished panels, per row and test, relative to exp(scale)
     scale = np.zeros(n_rows)
+    spent = np.zeros(n_rows, dtype=int)  # panels so far
     for level in range(_LEVELS):
+        spent += np.bincount(row, minlength=n_rows)
         x = left[:, None] + (right - left)[:, None] * nodes
         log_p = log_density(x, row[:, None])
         peak = log_p.max(axis=1, initial=-np.inf)
@@ -94,6 +107,7 @@ def adapt(
         if not found.all():
             good = np.where(found[row], good, ~_near_top(peak, left, row, highest))
         middle = 0.5 * (left + right)
+        good |= spent[row] > _MOST
         good |= (middle <= left) | (middle >= right) | (level == _LEVELS - 1)
         done.append((row[good], left[good], right[good], log_p[good]))
         np.maximum.at(top, row[good], peak[good])
@@ -113,7 +127,7 @@ def adapt(
     some = total > 0
     weight /= np.where(some, total, 1.0)[row][:, None]
     log_z = np.where(some, base + np.log(np.where(some, total, 1.0)), -np.inf)
-    return Rule(row, left[:, None] + (right - left)[:, None] * nodes, weight, log_z)
+    return Rule(row, left[:, None] + (right - left)[:, None] * nodes, weight, log_z, centre)
 
 
 def _near_top(highest: np.ndarray, left: np.ndarray, row: np.ndarray, top: np.ndarray) -> np.ndarray:

@@ -6,12 +6,13 @@ With both unknown, x given the rate is a Gamma and the rate has the log-concave 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from heliograph.factors.adaptive import adapt, around, bounded_exp
+from heliograph.factors.adaptive import Rule, adapt, around, bounded_exp
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.mixing import exp_excess
@@ -119,35 +120,44 @@ def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray,
         rule, log_lump = _integrate(a, r, rb, rc, more_r, more_x)
         outs[0][rows] = rule.log_z + gammaln(a) - r * np.log(power)
         if to == "rate":
-            total = rule.mean(bounded_exp(rule.x))
-            outs[1][rows] = total / power
-            outs[2][rows] = rule.mean(exp_excess(rule.x - rule.of(np.log(total))))
+            ratio = rule.mean(bounded_exp(rule.offset))  # E q over q at the centre
+            outs[1][rows] = ratio * np.exp(rule.centre) / power
+            outs[2][rows] = rule.mean(exp_excess(rule.offset - rule.of(np.log(ratio))))
         elif to == "x":
-            log_t = -log_lump(rule.x, rule.row[:, None])  # 1 / (c + q), the scale of x given q
-            scale = rule.mean(bounded_exp(log_t))
-            outs[1][rows] = a * scale
-            outs[2][rows] = digamma_gap(a) + rule.mean(exp_excess(log_t - rule.of(np.log(scale))))
+            log_t = -log_lump(rule.offset, rule.row[:, None])  # 1 / (c + q), the scale of x given q, over its centre
+            ratio = rule.mean(bounded_exp(log_t))
+            outs[1][rows] = a * ratio / (rc + np.exp(rule.centre))
+            outs[2][rows] = digamma_gap(a) + rule.mean(exp_excess(log_t - rule.of(np.log(ratio))))
     return _Tilt(valid, log_z, mean, gap)
 
 
-def _integrate(a: np.ndarray, r: np.ndarray, b: np.ndarray, c: np.ndarray, more_r: float, more_x: float):
-    """Nodes of ``exp(r u - b e^u) (c + e^u)^-a`` over u, and the function ``log(c + e^u)``."""
-    log_c = np.log(np.where(c > 0, c, 1.0))
+def _integrate(
+    a: np.ndarray, r: np.ndarray, b: np.ndarray, c: np.ndarray, more_r: float, more_x: float
+) -> tuple[Rule, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+    """Nodes of ``exp(r u - b e^u) (c + e^u)^-a`` over u, and ``log(c + e^u)`` less its value at the mode."""
     flat = c == 0
-
-    def log_lump(u: np.ndarray, i: np.ndarray) -> np.ndarray:
-        return np.where(flat[i], u, np.logaddexp(log_c[i], u))
-
-    def log_density(u: np.ndarray, i: np.ndarray) -> np.ndarray:
-        return r[i] * u - b[i] * bounded_exp(u) - a[i] * log_lump(u, i)
-
     # the mode solves b q^2 - B q - r c = 0, by the form of the root that does not cancel
     B = r - a - b * c
     root = np.sqrt(B**2 + 4.0 * b * r * c)
     up = (B > 0) & (b > 0)
     mode = np.where(up, (B + root) / np.where(up, 2.0 * b, 1.0), 2.0 * r * c / np.where(up, 1.0, root - B))
-    u0 = np.log(mode)
-    bend = b * mode + a * (c / (c + mode)) * (mode / (c + mode))
+    u0, share = np.log(mode), mode / (c + mode)
+    log_c, log_sum = np.log(np.where(flat, 1.0, c)), np.log(c + mode)
+
+    def log_lump(d: np.ndarray, i: np.ndarray) -> np.ndarray:
+        near = np.abs(d) < 1.0
+        close = np.log1p(share[i] * np.expm1(np.where(near, d, 0.0)))
+        away = np.where(flat[i], d, np.logaddexp(log_c[i], u0[i] + d) - log_sum[i])
+        return np.where(near & ~flat[i], close, away)
+
+    # r is the sum of these two at the mode, but for rounding: so the large linear terms never appear
+    pull = b * mode
+    rest = (r - pull) - a * share
+
+    def log_density(d: np.ndarray, i: np.ndarray) -> np.ndarray:
+        return rest[i] * d - pull[i] * exp_excess(d) - a[i] * (log_lump(d, i) - share[i] * d)
+
+    bend = pull + a * share * (c / (c + mode))
     corner = np.where(flat, u0, log_c)
     left = np.where(flat, r - a - more_x, r)  # slope of the log density at the far left, and at the far right
     right = np.where(b > 0, 1.0, a - r - more_r)
@@ -160,14 +170,9 @@ def _integrate(a: np.ndarray, r: np.ndarray, b: np.ndarray, c: np.ndarray, more_
     )
     high = np.maximum(high, u0 + 1.0)
     edges = around(low, high, u0[:, None], 1.0 / np.sqrt(np.maximum(bend, 1e-4))[:, None])
-    top = u0[:, None]
 
-    def tests(u: np.ndarray, i: np.ndarray) -> list[np.ndarray]:
-        parts = []
-        if more_r:
-            parts.append(bounded_exp(u - top[i, 0]))
-        if more_x:
-            parts.append(bounded_exp(log_lump(top[i, 0], i) - log_lump(u, i)))
-        return parts
+    def tests(d: np.ndarray, i: np.ndarray) -> list[np.ndarray]:
+        return [bounded_exp(d)] * (more_r > 0) + [bounded_exp(-log_lump(d, i))] * (more_x > 0)
 
-    return adapt(log_density, edges, tests), log_lump
+    rule = adapt(log_density, edges, tests, u0)
+    return rule._replace(log_z=rule.log_z + r * u0 - pull - a * log_sum), log_lump

@@ -166,8 +166,9 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
             rule = _integrate(ra, rb, rs * power, rd * np.sqrt(power), with_noise=kind == "wide")
             rules.append((rows, rule))
             if kind == "wide":
-                out[1][rows] = rule.mean(bounded_exp(rule.x))
-                out[2][rows] = rule.mean(exp_excess(rule.x - rule.of(np.log(out[1][rows]))))
+                ratio = rule.mean(bounded_exp(rule.offset))  # E tau over tau at the centre
+                out[1][rows] = ratio * np.exp(rule.centre)
+                out[2][rows] = rule.mean(exp_excess(rule.offset - rule.of(np.log(ratio))))
                 # N(y; 0, s + 1/(power tau)) is sqrt(power) N(sqrt(power) y; 0, power s + 1/tau)
                 out[0][rows] = rule.log_z + rc - 0.5 * _LOG_2PI + 0.5 * np.log(power)
     # reshape(-1) of a fresh array is a view, so the loop has filled these in
@@ -186,11 +187,7 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
         mode = np.log(a / b)
         low, high = mode - 3.0 - 100.0 / (a - 1.0), np.log((a + 14.0 * np.sqrt(a) + 80.0) / b)
         edges = around(low, high, mode[:, None], 1.0 / np.sqrt(a)[:, None])
-        return adapt(
-            lambda u, i: a[i] * u - b[i] * bounded_exp(u),
-            edges,
-            lambda u, i: [bounded_exp(mode[i] - u), bounded_exp(u - mode[i])],
-        )
+        return adapt(lambda e, i: -a[i] * exp_excess(e), edges, lambda e, i: [bounded_exp(-e), bounded_exp(e)], mode)
     k, beta = d**2 / s, b / s
 
     # in theta = s tau the slope times (1 + theta)^2 is a cubic; b = 0 leaves a quadratic, made cubic by a far root
@@ -215,14 +212,28 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
     bend = np.abs(bend - 0.5 * k[:, None] * p * (1 - p) * (1 - 2 * p))
     edges = around(low, high, centres, 1.0 / np.sqrt(np.maximum(bend, 1e-4)))
 
-    def log_density(u: np.ndarray, i: np.ndarray) -> np.ndarray:
-        v = s[i] + bounded_exp(-u)
-        # beyond the bound 1 / tau is all there is of v
-        log_v = np.where(u < -600.0, -u, np.log(v))
-        return a[i] * u - b[i] * bounded_exp(u) - 0.5 * log_v - 0.5 * d[i] ** 2 / v
+    best = np.take_along_axis(centres, _height(centres, a, b, s, d).argmax(axis=1)[:, None], axis=1)[:, 0]
+    tau, inverse = np.exp(np.clip(best, -600.0, 600.0)), np.exp(np.clip(-best, -600.0, 600.0))
+    v0 = s + inverse
+    pull = b * tau
+    rest = a - pull
+
+    def log_density(e: np.ndarray, i: np.ndarray) -> np.ndarray:
+        # less its value at the centre, term by term, so that the large parts of a sharp Gamma never appear
+        grown = inverse[i] * np.expm1(np.minimum(-e, 600.0))  # v - v0
+        v = v0[i] + grown
+        log_v = np.where(e < -600.0, -e - best[i] - np.log(v0[i]), np.log1p(grown / v0[i]))
+        return rest[i] * e - pull[i] * exp_excess(e) - 0.5 * log_v + 0.5 * (d[i] ** 2 / v0[i]) * (grown / v)
 
     # tau itself, and the share of a cavity that survives, which may be largest where the density is small
-    return adapt(log_density, edges, lambda u, i: [bounded_exp(u), 1.0 / (1.0 + s[i] * bounded_exp(u))])
+    rule = adapt(log_density, edges, lambda e, i: [bounded_exp(e), 1.0 / (1.0 + s[i] * bounded_exp(best[i] + e))], best)
+    return rule._replace(log_z=rule.log_z + a * best - pull - 0.5 * np.log(v0) - 0.5 * d**2 / v0)
+
+
+def _height(u: np.ndarray, a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """The log density at the points `u` (rows, k)."""
+    v = s[:, None] + bounded_exp(-u)
+    return a[:, None] * u - b[:, None] * bounded_exp(u) - 0.5 * np.log(v) - 0.5 * d[:, None] ** 2 / v
 
 
 def _known_precision(other: Gaussian, precision: Gamma, power: float) -> Gaussian:

@@ -204,15 +204,28 @@ def _integrate(ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, m
         miss = (mo[i] - ma[i] * x) / total
         return ma[i] + va[i] * x * miss, va[i] * (vo[i] / total), mo[i] - vo[i] * miss, va[i] * (x**2 * (vo[i] / total))
 
-    best = np.take_along_axis(centres, heights.argmax(axis=1)[:, None], axis=1)
-    a0, _, out0, _ = (v[:, 0] for v in given(best, index))
+    best = np.take_along_axis(centres, heights.argmax(axis=1)[:, None], axis=1)[:, 0]
+    a0, _, out0, _ = (v[:, 0] for v in given(best[:, None], index))
+    total0, miss0, step0 = vo + va * best**2, mo - ma * best, best - mb
 
-    def second_moments(x: np.ndarray, i: np.ndarray) -> list[np.ndarray]:
+    def log_rise(y: np.ndarray, i: np.ndarray) -> np.ndarray:
+        """The log density at best + y less its value at best, near there with every part proportional to y."""
+        x, t0 = best[i] + y, total0[i]
+        total, grown = vo[i] + va[i] * x**2, va[i] * y * (2 * best[i] + y)
+        ok, near = total > 0, np.abs(grown) < 0.5 * t0
+        safe, miss = np.where(ok, total, 1.0), mo[i] - ma[i] * x
+        slope = ma[i] * (2 * miss0[i] - ma[i] * y) / safe + (miss0[i] ** 2 / t0) * va[i] * ((2 * best[i] + y) / safe)
+        fit = np.where(near, y * slope, miss0[i] ** 2 / t0 - miss**2 / safe)
+        log_ratio = np.where(near, np.log1p(np.where(near, grown, 0.0) / t0), np.log(safe / t0))
+        return np.where(ok, 0.5 * (fit - log_ratio) - y * (step0[i] + 0.5 * y) / vb[i], -np.inf)
+
+    def second_moments(y: np.ndarray, i: np.ndarray) -> list[np.ndarray]:
         """Of a and of out about where they most likely are: they may be largest where b is unlikely."""
-        a, a_variance, out, out_variance = given(x, i)
+        a, a_variance, out, out_variance = given(best[i] + y, i)
         return [(a - a0[i]) ** 2 + a_variance, (out - out0[i]) ** 2 + out_variance]
 
-    return adapt(log_density, edges, second_moments)
+    rule = adapt(log_rise, edges, second_moments, best)
+    return rule._replace(log_z=rule.log_z + top)
 
 
 def _stationary_points(
