@@ -158,6 +158,9 @@ def test_newton_needs_no_help_in_ordinary_ranges():
     for n_categories in (2, 3, 10):
         log_centre, gap = dirichlet_centre(10.0 ** rng.uniform(-2, 5, (2000, n_categories)))
         assert inversions._newton_total(log_centre, gap[:, None])[1].all()
+    # and hardly any over the whole range: the start is right where both are large, one is, or none is
+    log_centre, gap = dirichlet_centre(10.0 ** rng.uniform(-6, 8, (2000, 2)))
+    assert inversions._newton_total(log_centre, gap[:, None])[1].mean() > 0.99
 
 
 def test_what_newton_leaves_over_is_found_by_the_bracket(monkeypatch):

@@ -168,10 +168,19 @@ def inverse_dirichlet(log_centre: Any, gap: Any) -> np.ndarray:
     n_categories = log_centre.shape[-1]
     log_centre = np.broadcast_to(log_centre, (*shape, n_categories)).reshape(-1, n_categories)
     gap = np.clip(np.broadcast_to(gap, shape).reshape(-1, 1), 1e-120, 1e17)  # squares must not overflow
-    a, settled = _newton_total(log_centre, gap)
-    if not settled.all():
-        a[~settled] = _bracket_total(log_centre[~settled], gap[~settled])
+    a = np.empty(log_centre.shape)
+    for rows in _chunks(len(a), n_categories):
+        a[rows], settled = _newton_total(log_centre[rows], gap[rows])
+        if not settled.all():
+            left = np.arange(len(a))[rows][~settled]
+            a[left] = _bracket_total(log_centre[left], gap[left])
     return a.reshape((*shape, n_categories))
+
+
+def _chunks(n_rows: int, width: int) -> list[slice]:
+    """Rows in parts whose twenty or so temporaries stay in the cache, and are not many times the plate itself."""
+    step = max(1, 16384 // width)
+    return [slice(i, i + step) for i in range(0, n_rows, step)]
 
 
 def _start_total(log_centre: np.ndarray, gap: np.ndarray) -> np.ndarray:
@@ -280,9 +289,12 @@ def inverse_beta_chart(mean: Any, variance: Any) -> tuple[np.ndarray, np.ndarray
     shape = mean.shape
     mean, variance = mean.reshape(-1), np.clip(variance.reshape(-1), 1e-120, 1e33)  # squares must not overflow
     flip = np.where(mean <= 0, 1.0, -1.0)  # solve for the smaller parameter first, whose variance is most of the sum
-    x, settled = _newton_chart(-np.abs(mean), variance)
-    if not settled.all():
-        x[:, ~settled] = _bracket_chart(-np.abs(mean[~settled]), variance[~settled])
+    x = np.empty((2, len(mean)))
+    for rows in _chunks(len(mean), 2):
+        x[:, rows], settled = _newton_chart(-np.abs(mean[rows]), variance[rows])
+        if not settled.all():
+            left = np.arange(len(mean))[rows][~settled]
+            x[:, left] = _bracket_chart(-np.abs(mean[left]), variance[left])
     a, b = np.where(flip > 0, x[0], x[1]), np.where(flip > 0, x[1], x[0])
     return a.reshape(shape), b.reshape(shape)
 
