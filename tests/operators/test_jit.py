@@ -122,6 +122,21 @@ def test_it_asks_exactly_where_some_output_reaches_its_threshold():
     np.testing.assert_array_equal(operator.send(rng, "z", rows, Ask()).asked, wanted)
 
 
+def test_numbers_that_are_no_belief_are_asked_however_certain():
+    class Sure(Nearest):
+        def predict(self, incoming):
+            mean, _ = super().predict(incoming)
+            mean = mean.copy()
+            mean[::2, 1] = mean[::2, 0] ** 2 - 1.0  # a second moment below the squared mean
+            return mean, np.full((len(mean), 1), 1e-9)
+
+    operator, rng = JustInTime(Sure(), minibatch=20, target="statistics"), np.random.default_rng(0)
+    operator.send(rng, "z", plate(0, 20), Ask())
+    reply = operator.send(rng, "z", plate(1, 30), Ask())
+    np.testing.assert_array_equal(reply.asked, np.arange(30) % 2 == 0)
+    assert (reply.message * plate(1, 30)["z"]).proper.all()
+
+
 def test_asking_in_blocks_spares_most_of_what_asking_all_at_once_pays():
     asks = {}
     for block in (None, 8):
