@@ -150,7 +150,7 @@ class _Run:
         self.trace = Trace()
         looped = {(t.plate, t.to) for t in (*schedule.once, *schedule.sweep)}
         every = {(p.position, port) for p in graph.plates for port in p.edges}
-        late = {graph.plates[p].edges[port].node for p, port in every - looped}
+        late = self.late = frozenset(graph.plates[p].edges[port].node for p, port in every - looped)
         self.watched = [n for n in graph.nodes if n.given and not n.fully_observed and n.position not in late]
         if not self.watched:
             self.watched = [n for n in graph.nodes if not n.fully_observed and n.position not in late]
@@ -269,4 +269,4 @@ class _Run:
                 sender.send(task, 0.0)
             self.trace.late = sender.counts
 
-        return Step(Posterior(self.graph, tables, self.trace, converged, estimate, complete), info)
+        return Step(Posterior(self.graph, tables, self.trace, converged, estimate, complete, self.late), info)

@@ -33,10 +33,12 @@ class Posterior:
         converged: bool,
         error_estimate: float,
         complete: Callable[[], None] | None = None,
+        late: frozenset[int] = frozenset(),
     ) -> None:
         self._graph = graph
         self._unfinished = tables
         self._complete = complete  # sends the messages that only a reader needs
+        self._late = late  # the nodes that those messages go to
         self.trace = trace
         self.converged = converged
         self.error_estimate = error_estimate  # nats that learned messages may have added to the posterior; 0 if none is
@@ -48,6 +50,10 @@ class Posterior:
             complete()
         return self._unfinished
 
+    def _belief(self, node: Node) -> Family:
+        """The belief of a node, completed only if something is missing there."""
+        return (self._tables if node.position in self._late else self._unfinished).belief(node)
+
     @property
     def n_sweeps(self) -> int:
         """How many sweeps it took; 0 where one exact pass was enough."""
@@ -56,12 +62,12 @@ class Posterior:
     def __getitem__(self, variable: Variable | str) -> Family:
         if isinstance(variable, str):
             node = self._find(variable)
-            return self._tables.belief(node).reshape(node.shape)
+            return self._belief(node).reshape(node.shape)
         if not isinstance(variable, Variable):
             raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
         if variable.model.graph is not self._graph:
             raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
-        belief = self._tables.belief(variable.node)
+        belief = self._belief(variable.node)
         if variable.index is None:
             return belief.reshape(variable.shape)
         return belief[variable.index.reshape(-1)].reshape(variable.shape)
@@ -86,7 +92,7 @@ class Posterior:
         priors = {}
         for node in self._graph.nodes:
             if node.given and node.observed is None:
-                belief = self._tables.belief(node).reshape(node.shape)
+                belief = self._belief(node).reshape(node.shape)
                 if not np.all(belief.proper):
                     raise ModelError(f"the belief of {node.name!r} is improper and cannot be a prior")
                 priors[node.name] = belief
