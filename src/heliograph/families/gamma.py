@@ -172,7 +172,7 @@ class Gamma(Family):
         return soft, np.where(soft, self.naturals[0] + 1.0, 1.0), np.where(soft, self.naturals[1], 1.0)
 
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
-        """``E x`` and ``E log x``."""
+        """``E x`` and ``E log x``, in the order in which `from_statistics` takes them."""
         soft, s, rate = self._safe()
         mean_log = np.where(soft, np.log(s / rate) - digamma_gap(s), np.nan)  # not psi(s) - log(rate), which may cancel
         if self.point is not None:
