@@ -1,15 +1,23 @@
-"""The command: ``heliograph demo`` and its siblings."""
+"""The command: ``heliograph demo``, ``heliograph reproduce`` and ``heliograph report``."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from heliograph.errors import HeliographError
 from heliograph.experiments.demo import play_league, solve_regressions
+from heliograph.experiments.experiment import Outcome
+from heliograph.experiments.parts import Store
+from heliograph.experiments.reproduce import Run, choose, outcome_of, plan, run, strict_json, write_outcome
 from heliograph.report.demo import draw_demo, league_table, regression_table
 
 app = typer.Typer(help="Expectation propagation with messages learned just in time.", no_args_is_help=True)
@@ -39,3 +47,103 @@ def demo(
     console.print(regression_table(regressions))
     console.print(league_table(league))
     console.print(f"picture: {draw_demo(regressions, league, picture)}")
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="exp1, exp2, exp3, exp4, exp5, features, or all.")],
+    full: Annotated[bool, typer.Option("--full", help="The paper's sizes: hours, not minutes.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="How many parts to work on at the same time.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder of results, figures and report.")] = Path("results"),
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the JSON here; - is standard output.", allow_dash=True)
+    ] = None,
+    splits: Annotated[
+        Path | None,
+        typer.Option(help="Folder of NAME_train.csv and NAME_test.csv for exp5.", exists=True, file_okay=False),
+    ] = None,
+    methods: Annotated[str | None, typer.Option(help="Only these methods, with commas between.")] = None,
+    problems: Annotated[int | None, typer.Option(help="Another number of problems.")] = None,
+) -> None:
+    """Run experiments of the paper and write report.html; what an earlier run of the same settings finished is reused."""
+    silent = json_file is not None and str(json_file) == "-"
+    console = Console(stderr=silent)
+    wanted = None if methods is None else [m.strip() for m in methods.split(",") if m.strip()]
+    try:
+        runs = plan(choose(name), seed, full, wanted, problems, splits)
+        outcomes, interrupted = _follow(runs, Store(out / "parts"), jobs)
+        for outcome in outcomes.values():
+            write_outcome(out, outcome)
+        told = {key: strict_json(outcome.json) for key, outcome in outcomes.items()}
+        _write_json(json_file, told if name == "all" else told.get(name, {}))
+        page = _build_report(out)
+    except HeliographError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from error
+    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    if interrupted:
+        Console(stderr=True).print(
+            "interrupted: the report shows what was finished; the same command goes on from there"
+        )
+        raise typer.Exit(130)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="A folder that `reproduce` wrote.")] = Path("results")) -> None:
+    """Draw the figures and write report.html again from saved results."""
+    try:
+        page = _build_report(folder)
+    except HeliographError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from error
+    Console().print(f"report: {page}", highlight=False, soft_wrap=True)
+
+
+def _build_report(folder: Path) -> Path:
+    from heliograph.report.page import build  # drawing is slow to import, and not every command draws
+
+    return build(folder)
+
+
+def _write_json(target: Path | None, value: Any) -> None:
+    if target is None:
+        return
+    text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+    if str(target) == "-":
+        sys.stdout.write(text)
+    else:
+        target.write_text(text)
+
+
+def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Outcome], bool]:
+    """Run everything under a progress bar; Ctrl-C ends it early with what is finished."""
+    results: dict[str, dict[str, Any]] = {}
+    interrupted = False
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=3600) as bar:
+        task = bar.add_task("starting", total=None)
+        n_reused = 0
+        try:
+            for step, result in run(runs, store, jobs):
+                doing = ", ".join(step.running) or "done"
+                if step.part is not None and result is not None:
+                    results[step.part.key] = result
+                    n_reused += step.reused
+                    if not console.is_terminal:
+                        kept = " (kept from an earlier run)" if step.reused else ""
+                        console.print(f"{step.n_done}/{step.n_parts} {step.part.name}{kept}", highlight=False)
+                # reused parts take no time, so they stay out of the estimate of the time left
+                bar.update(task, description=doing, total=step.n_parts - n_reused, completed=step.n_done - n_reused)
+        except KeyboardInterrupt:
+            interrupted = True
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+    return {one.experiment.name: outcome_of(one, results) for one in runs}, interrupted

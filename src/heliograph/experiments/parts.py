@@ -11,11 +11,13 @@ import hashlib
 import io
 import json
 import os
+import signal
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,7 +137,7 @@ def run_parts(
             tell(part, False)
             yield part, _again(store, part)
         return
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve)
     try:
         waiting = {pool.submit(_call, part): part for part in left}
         while waiting:
@@ -147,6 +149,14 @@ def run_parts(
                 yield part, _again(store, part)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _serve() -> None:
+    """A worker leaves Ctrl-C to its parent, and does not outlive it, however it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
 def _again(store: Store, part: Part) -> dict[str, Any]:
