@@ -51,13 +51,13 @@ def test_power_ep_with_a_small_power_tends_to_the_variational_posterior_and_diff
 
 def test_a_league_has_one_fixed_point_in_both_schedules():
     rng = np.random.default_rng(6)
-    pairs = np.array([rng.choice(6, 2, replace=False) for _ in range(40)])
+    pairs = np.array([rng.choice(4, 2, replace=False) for _ in range(15)])
     model = hg.Model()
-    skill = model.gaussian("skill", 25.0, variance=69.0, size=6)
+    skill = model.gaussian("skill", 25.0, variance=69.0, size=4)
     a = model.gaussian("a", skill[pairs[:, 0]], variance=17.0)
     b = model.gaussian("b", skill[pairs[:, 1]], variance=17.0)
     model.constrain(a > b)
-    one, two = (model.infer(schedule=s, tolerance=1e-13, max_sweeps=500) for s in ("parallel", "sequential"))
+    one, two = (model.infer(schedule=s, tolerance=1e-11, max_sweeps=500) for s in ("parallel", "sequential"))
     assert one.converged and two.converged
     assert np.abs(one[skill].mean - two[skill].mean).max() < 1e-5
     assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-5)
