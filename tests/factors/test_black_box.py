@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.black_box import BlackBox, Conduct, factor
-from heliograph.factors.oracle_calls import oracle_named
+from heliograph.factors.oracle_calls import _same, oracle_named
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.operators import Kjit, Reply
 from heliograph.oracles import ImportanceOracle
@@ -209,6 +209,15 @@ def test_one_run_of_the_oracle_answers_every_direction_about_the_same_messages()
     assert logistic.send("z", incoming(10, seed=1), conduct).n_asked == 10
     other = {"z": rows["z"], "out": Beta.point_mass(np.full(10, np.nan))}
     assert logistic.send("z", other, conduct).n_asked == 10
+
+
+def test_messages_are_the_same_only_if_every_number_and_point_is():
+    here, there, nowhere = Gaussian.point_mass([1.0]), Gaussian.point_mass([2.0]), Gaussian.uniform((1,))
+    data = np.array([3.0])
+    assert _same({"x": here, "t": data}, {"x": Gaussian.point_mass([1.0]), "t": data.copy()})
+    for other in (there, nowhere, Gaussian([1.0], 1.0)):
+        assert not _same({"x": here}, {"x": other}) and not _same({"x": other}, {"x": here})
+    assert not _same({"t": data}, {"t": data + 1})
 
 
 def test_time_and_calls_are_accounted_for():
