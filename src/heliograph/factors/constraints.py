@@ -71,6 +71,10 @@ class Positive(Factor):
         at = np.where(m > 0, log_expit(odds), log_expit(-odds))
         return np.where(proper, log_z, np.where(point, at, wild))
 
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The message to y does not read y's own."""
+        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
+
 
 class Between(Factor):
     """``y = 1`` if ``lower < x < upper``, else 0; the bounds are data and may be infinite.
@@ -112,6 +116,10 @@ class Between(Factor):
         log_z = np.logaddexp(_weighted(yes, parts.log_inside), _weighted(no, parts.log_outside))
         at = np.where(parts.holds, yes, no)
         return np.where(parts.point, at, log_z).reshape(x.shape)
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The message to y does not read y's own."""
+        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
 
     def _read(self, incoming: Incoming) -> tuple[Gaussian, Bernoulli, np.ndarray, np.ndarray]:
         x, y = as_message(self, incoming, "x"), as_message(self, incoming, "y")

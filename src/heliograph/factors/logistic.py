@@ -9,7 +9,7 @@ from scipy.special import betaln, log_expit, polygamma, psi
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.logistic_label import label_site
+from heliograph.factors.logistic_label import label_log_z, label_site
 from heliograph.factors.logistic_tilt import logistic_gap, logistic_tilt
 from heliograph.factors.quadrature import Tilt, cavity_of, gaussian_site, mixed
 from heliograph.families import Bernoulli, Beta, Family, Gaussian
@@ -82,8 +82,8 @@ class LogisticBernoulli(Factor):
         z, y = as_message(self, incoming, "z"), as_message(self, incoming, "y")
         m, v, known = (a.reshape(-1) for a in cavity_of(z))
         odds = np.broadcast_to(y.log_odds, z.shape).reshape(-1)
-        if np.isinf(odds).all():
-            log_z = logistic_tilt(m, v, power * (odds > 0), power * (odds < 0)).log_z
+        if np.isinf(odds).all() and power == 1.0:
+            log_z = label_log_z(m, v, np.sign(odds))
         else:
             yes, no = _both_labels(m, v, power)
             log_z = np.logaddexp(log_expit(odds) + yes.log_z, log_expit(-odds) + no.log_z)
@@ -91,6 +91,10 @@ class LogisticBernoulli(Factor):
             label = np.where(np.isinf(odds), np.sign(odds), 0.0)
             log_z = np.where(known, log_z, _wild_log_z(z, power * (label > 0), power * (label < 0)))
         return log_z.reshape(z.shape)
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The message to y does not read y's own."""
+        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
 
 
 class Logistic(Factor):
@@ -118,7 +122,7 @@ class Logistic(Factor):
         m, v, known = (a.reshape(-1) for a in cavity_of(z))
         a, b = (np.broadcast_to(n, z.shape).reshape(-1) for n in p.naturals)
         shift, precision = np.zeros(m.size), np.zeros(m.size)
-        labels = (a + b == 1.0) & ((a == 1.0) | (b == 1.0))  # what an observed Bernoulli sends: the fast way
+        labels = _labels(a, b)
         fast, slow = known & labels, known & ~labels & ((a != 0) | (b != 0))
         if fast.all():
             shift, precision = label_site(m, v, a - b)
@@ -172,7 +176,11 @@ class Logistic(Factor):
         z, p = as_message(self, incoming, "z"), as_message(self, incoming, "p")
         m, v, known = (x.reshape(-1) for x in cavity_of(z))
         a, b = (np.broadcast_to(n, z.shape).reshape(-1) for n in p.naturals)
-        log_z = logistic_tilt(m, v, a, b).log_z - p.log_normaliser().reshape(-1)
+        if _labels(a, b).all():
+            log_z = label_log_z(m, v, a - b)
+        else:
+            log_z = logistic_tilt(m, v, a, b).log_z
+        log_z = log_z - p.log_normaliser().reshape(-1)
         if not known.all():
             log_z = np.where(known, log_z, _wild_log_z(z, a, b) - p.log_normaliser().reshape(-1))
         log_z = log_z.reshape(z.shape)
@@ -186,6 +194,11 @@ class Logistic(Factor):
         log_p, log_q = np.log(safe), np.log1p(-safe)
         delta = np.where(inside, z.log_density(log_p - log_q) - log_p - log_q, -np.inf)
         return np.where(hard, delta, log_z)
+
+
+def _labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Where a Beta message is what an observed Bernoulli sends, p or 1 - p: there is a fast way."""
+    return (a + b == 1.0) & ((a == 1.0) | (b == 1.0))
 
 
 def _both_labels(m: np.ndarray, v: np.ndarray, power: float) -> tuple[Tilt, Tilt]:

@@ -68,6 +68,10 @@ class ProbitBernoulli(Factor):
         m, v, known = cavity_of(z)
         return np.where(known, _soft_tilt(m, v, y.log_odds, power).log_z, np.inf)
 
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The message to y does not read y's own."""
+        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
+
 
 def _soft_tilt(m: np.ndarray, v: np.ndarray, log_odds: np.ndarray, power: float) -> Tilt:
     """The cavity times ``p Phi(z)^power + (1 - p) Phi(-z)^power``."""
