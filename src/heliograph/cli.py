@@ -14,11 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from heliograph.errors import HeliographError
-from heliograph.experiments.demo import play_league, solve_regressions
 from heliograph.experiments.experiment import Outcome
 from heliograph.experiments.parts import Store
 from heliograph.experiments.reproduce import Run, choose, outcome_of, plan, run, strict_json, write_outcome
-from heliograph.report.demo import draw_demo, league_table, regression_table
 
 app = typer.Typer(help="Expectation propagation with messages learned just in time.", no_args_is_help=True)
 
@@ -35,6 +33,9 @@ def demo(
     picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("heliograph_demo.png"),
 ) -> None:
     """Solve ten related logistic regressions and a small league; print tables and write a picture."""
+    from heliograph.experiments.demo import play_league, solve_regressions
+    from heliograph.report.demo import draw_demo, league_table, regression_table
+
     console = Console()
     n_problems = 3 if quick else 10
     with Progress(console=Console(stderr=True), transient=True) as bar:

@@ -1,0 +1,122 @@
+"""How numbers and methods look: names, colours that colour-blind readers tell apart, and figures of one kind."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+__all__ = ["Picture", "colour", "label", "marker", "new_figure", "number", "save"]
+
+# Okabe and Ito's colours, which remain distinct with every common kind of colour blindness
+_COLOURS = {
+    "exact": "#000000",
+    "learned": "#D55E00",
+    "learned 100": "#B07AA1",
+    "kjit": "#0072B2",
+    "kjit program": "#56B4E9",
+    "kjit median": "#56B4E9",
+    "kjit chart": "#E69F00",
+    "forest": "#009E73",
+    "eslami forest": "#009E73",
+    "neural": "#CC79A7",
+    "sampling": "#777777",
+}
+_MORE = ("#E69F00", "#8C6BB1", "#7F3C00", "#4D4D4D", "#B3A100", "#66A61E", "#A6761D", "#1B6A8C")
+_LABELS = {
+    "exact": "exact EP (quadrature)",
+    "learned": "learned (default)",
+    "kjit": "KJIT",
+    "kjit program": "KJIT, authors' program",
+    "kjit median": "KJIT, median widths",
+    "kjit chart": "KJIT on the log axis",
+    "forest": "Eslami's forest",
+    "eslami forest": "Eslami's forest",
+    "neural": "Heess's network",
+}
+_MARKERS = "osD^vP*Xhd<>p"
+_RC = {
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "pdf.fonttype": 42,
+}
+
+
+class Picture(NamedTuple):
+    """A figure with what is said about it."""
+
+    name: str  # of its files
+    alt: str  # what a reader who cannot see it should know
+    caption: str
+    figure: Figure
+    wide: bool = False  # a trace over many messages: scrolls in its box on a phone
+
+
+def label(method: str) -> str:
+    """The method's name as a reader knows it.
+
+    >>> label("kjit"), label("mean variance")
+    ('KJIT', 'mean variance')
+    """
+    return _LABELS.get(method, method)
+
+
+def colour(method: str) -> str:
+    """The same colour for a method in every figure."""
+    return _COLOURS.get(method, _MORE[sum(map(ord, method)) % len(_MORE)])
+
+
+def marker(method: str) -> str:
+    """A second sign beside the colour."""
+    known = list(_COLOURS)
+    return _MARKERS[known.index(method) % len(_MARKERS) if method in known else sum(map(ord, method)) % len(_MARKERS)]
+
+
+def new_figure(width: float = 5.6, height: float = 3.8, **subplots: Any) -> tuple[Figure, Any]:
+    """A figure and its axes, without any global state."""
+    with rc_context(_RC):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(**subplots)
+    return figure, axes
+
+
+def save(figure: Figure, path: Any, **more: Any) -> None:
+    """Write a figure; the same one gives the same bytes."""
+    with rc_context(_RC):
+        figure.savefig(path, **more)
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(x: Any, digits: int = 3) -> str:
+    """A number for a table.
+
+    >>> number(0.07118), number(1234567), number(4.2e34), number(-8.97), number(None), number(0.0)
+    ('0.0712', '1,234,567', '4.2 × 10³⁴', '-8.97', '–', '0')
+    """
+    if x is None or (isinstance(x, float) and math.isnan(x)):
+        return "–"
+    if isinstance(x, int) or (isinstance(x, float) and abs(x) < 1e15 and x == int(x) and abs(x) >= 1000):
+        return f"{int(x):,}"
+    if x == 0:
+        return "0"
+    if math.isinf(x):
+        return "∞" if x > 0 else "-∞"
+    size = math.floor(math.log10(abs(x)))
+    if size < -4 or size > 5:
+        mantissa, power = f"{x:.1e}".split("e")
+        return f"{mantissa} × 10{str(int(power)).translate(_RAISED)}"
+    if size >= 3:
+        return f"{x:,.0f}"
+    return f"{x:.{max(0, digits - 1 - size)}f}"
