@@ -22,6 +22,7 @@ from heliograph.families import Family
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.graph.records import Graph
+from heliograph.kernels.blas import one_blas_thread
 
 __all__ = ["Step", "infer", "steps"]
 
@@ -175,7 +176,8 @@ class _Run:
                 start = clock()
             kept = self.tables.snapshot(copy=self.sequential)
             self.sender.sweep = sweep
-            self._sweep(sweep)
+            with one_blas_thread():  # entered once here, it costs nothing in every message
+                self._sweep(sweep)
             beliefs = self._beliefs()
             change, moving, broken = self._change(beliefs, before)
             if broken:

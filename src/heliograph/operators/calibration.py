@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heliograph.errors import FileFormatError
+
 __all__ = ["Calibration", "CalibrationTable"]
 
 _PRIOR = 10.0  # weight of the belief that the regression is honest, in observations
@@ -43,6 +45,7 @@ class Calibration:
         self.expected = np.zeros(0)
         self.realised = np.zeros(0)
         self.audited = np.zeros(0, dtype=bool)
+        self.factor = 1.0  # by how much to multiply expected KLs: never below 1
 
     def __len__(self) -> int:
         return len(self.expected)
@@ -58,13 +61,10 @@ class Calibration:
         self.expected = np.concatenate([self.expected, expected[good]])[-_KEPT:]
         self.realised = np.concatenate([self.realised, realised[good]])[-_KEPT:]
         self.audited = np.concatenate([self.audited, np.full(int(good.sum()), audited)])[-_KEPT:]
+        self.factor = self._factor()
 
-    @property
-    def factor(self) -> float:
-        """By how much to multiply expected KLs: never below 1.
-
-        The mean of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations.
-        """
+    def _factor(self) -> float:
+        """The mean of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations."""
         if not len(self):
             return 1.0
         ratio = np.minimum(self.realised / self.expected, _MOST_RATIO)
@@ -104,3 +104,6 @@ class Calibration:
         self.expected = np.asarray(arrays["expected"], dtype=float)
         self.realised = np.asarray(arrays["realised"], dtype=float)
         self.audited = np.asarray(arrays["audited"], dtype=bool)
+        if not self.expected.shape == self.realised.shape == self.audited.shape or not (self.expected > 0).all():
+            raise FileFormatError("the calibration of a learned operator does not fit together")
+        self.factor = self._factor()

@@ -86,7 +86,11 @@ class _Scalar:
     def gap(self, moments, reference):
         mean, variance = reference
         m, v = moments
-        return np.stack([(m - mean) / np.sqrt(variance), np.log(v / variance)], axis=1)
+        out = np.empty((len(mean), 2))
+        np.subtract(m, mean, out=out[:, 0])
+        out[:, 0] /= np.sqrt(variance)
+        np.log(v / variance, out=out[:, 1])
+        return out
 
     def _corrected(self, target, reference):
         mean, variance = reference
@@ -105,9 +109,18 @@ class LineChart(_Scalar):
 
     family = Gaussian
 
+    def moments(self, message):
+        if message.point is not None:
+            return message.chart_moments()
+        variance = 1.0 / message.naturals[1]
+        return message.naturals[0] * variance, variance
+
     def features(self, message):
         shift, tau = message.naturals
-        return np.stack([shift / tau, -np.log(tau)], axis=1)
+        out = np.empty((len(tau), 2))
+        np.divide(shift, tau, out=out[:, 0])
+        np.log(tau, out=out[:, 1])
+        return out
 
     def belief(self, target, reference):
         m, v = self._corrected(target, reference)

@@ -40,6 +40,7 @@ class Correction:
         self.targets = np.zeros((0, n_outputs))
         self.noise = np.zeros((0, n_outputs))
         self.own_kl = np.zeros(0)  # what each answer itself may be wrong by
+        self.label_kl = 0.0  # what an answer is usually wrong by: the median of the latest
         self.n_improper = 0  # answers whose message was improper
         self.used = False
         self.process: Process | None = None  # None before the first `start` labels, or while not used
@@ -55,11 +56,6 @@ class Correction:
     def due(self) -> int:
         """How many labels there will be when the widths are chosen next."""
         return max(self.start, 2 * self.n_fitted)
-
-    @property
-    def label_kl(self) -> float:
-        """What an answer itself is usually wrong by, in nats: the median of the latest."""
-        return float(np.median(self.own_kl[-_LATEST:])) if len(self.own_kl) else 0.0
 
     @property
     def always_proper(self) -> bool:
@@ -81,6 +77,7 @@ class Correction:
         if not len(inputs):
             return
         self.own_kl = np.concatenate([self.own_kl, own_kl])
+        self.label_kl = float(np.median(self.own_kl[-_LATEST:]))
         if excess is not None:
             self.n_improper += int((excess > 3 * np.sqrt(noise[:, 1]) + 1e-12).sum())
         self.inputs = np.concatenate([self.inputs, inputs])
@@ -160,6 +157,7 @@ class Correction:
         made.own_kl, made.n_improper = np.asarray(arrays["own_kl"], dtype=float), int(arrays["n_improper"])
         if made.own_kl.shape != (len(inputs),):
             raise FileFormatError("the labels of a learned operator do not fit together")
+        made.label_kl = float(np.median(made.own_kl[-_LATEST:])) if len(made.own_kl) else 0.0
         made.calibration.restore({k: arrays[f"calibration.{k}"] for k in ("expected", "realised", "audited")})
         if "widths" in arrays:
             centre, widths, signal = (np.asarray(arrays[k], dtype=float) for k in ("centre", "widths", "signal"))
@@ -172,47 +170,56 @@ class Correction:
 
 
 class _Ready:
-    """A process laid out for prediction: a plate costs three matrix products and one exponential."""
+    """A process laid out for prediction: a plate costs two matrix products and one exponential."""
 
     def __init__(self, process: Process) -> None:
-        self.process = process
         w = process.widths
         self.kept = np.flatnonzero(np.isfinite(w.widths))
+        self.all_kept = len(self.kept) == len(w.widths)
         self.scale = 1.0 / w.widths[self.kept]
         self.offset = w.centre[self.kept] * self.scale
         u = process.inputs[:, self.kept] * self.scale - self.offset
         self.points = np.ascontiguousarray(u.T)  # (k, N)
         self.half_squares = 0.5 * (u**2).sum(axis=1)
-        # all outputs side by side: one product gives every output's variance
-        self.inverse = np.concatenate([np.ascontiguousarray(i.T) for i in process.inverse_lower], axis=1)  # (N, f N)
+        # all outputs' factors side by side, and the weights: one product gives every variance and every mean
+        factors = [np.ascontiguousarray(i.T) for i in process.inverse_lower]
+        self.n_factors, self.n_halves = len(factors), len(factors) * len(process)
+        self.matrix = np.concatenate([*factors, process.weights], axis=1)  # (N, f N + q)
+        self.adding = np.repeat(np.eye(self.n_factors), len(process), axis=0)  # (f N, f)
         self.signal = w.signal
         constant = np.flatnonzero(np.isinf(w.widths))
         self.constant, self.centre = constant, w.centre[constant]
         self.slack = 1e-9 * (1 + np.abs(self.centre))
 
     def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        n, f = len(inputs), len(self.process.lower)
-        mean = np.empty((n, self.signal.size))
-        left = np.empty((n, f))
-        for k in range(0, n, _CHUNK):
-            part = slice(k, min(k + _CHUNK, n))
-            u = inputs[part][:, self.kept] * self.scale
-            u -= self.offset
-            c = u @ self.points
-            c -= self.half_squares
-            c -= 0.5 * np.einsum("nk,nk->n", u, u)[:, None]
-            np.minimum(c, 0.0, out=c)  # the expanded square may be 1e-16
-            np.exp(c, out=c)
-            if len(self.constant):
-                departs = (np.abs(inputs[part][:, self.constant] - self.centre) > self.slack).any(axis=1)
-                if departs.any():
-                    c[departs] = 0.0  # nothing is known of a row whose column never moved before
-            np.matmul(c, self.process.weights, out=mean[part])
-            half = (c @ self.inverse).reshape(len(c), f, -1)
-            np.einsum("nfd,nfd->nf", half, half, out=left[part])
+        """Means and variances ``(n, q)``, and the largest share of the prior variance that is left."""
+        n = len(inputs)
+        if n <= _CHUNK:
+            mean, left = self._chunk(inputs)
+        else:
+            mean, left = np.empty((n, self.signal.size)), np.empty((n, self.n_factors))
+            for k in range(0, n, _CHUNK):
+                mean[k : k + _CHUNK], left[k : k + _CHUNK] = self._chunk(inputs[k : k + _CHUNK])
+        return mean, left * self.signal, left[:, 0] if self.n_factors == 1 else left.max(axis=1)
+
+    def _chunk(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        u = inputs * self.scale if self.all_kept else inputs[:, self.kept] * self.scale
+        u -= self.offset
+        c = u @ self.points
+        c -= self.half_squares
+        u *= u
+        c -= 0.5 * u.sum(axis=1)[:, None]
+        np.exp(c, out=c)
+        if len(self.constant):
+            departs = np.abs(inputs[:, self.constant] - self.centre) > self.slack
+            if departs.any():
+                c[departs.any(axis=1)] = 0.0  # nothing is known of a row whose column never moved before
+        both = c @ self.matrix
+        halves = both[:, : self.n_halves]
+        halves *= halves
+        left = halves @ self.adding
         np.subtract(1.0, left, out=left)
-        np.maximum(left, 0.0, out=left)  # rounding may leave -1e-16 at a point that is known
-        return mean, left * self.signal, left.max(axis=1)
+        return both[:, self.n_halves :], np.maximum(left, 0.0, out=left)  # rounding may leave -1e-16 where all is known
 
 
 def design(inputs: np.ndarray, known: np.ndarray, n: int) -> np.ndarray:
