@@ -228,6 +228,14 @@ def test_a_foreign_file_is_called_one(content, tmp_path):
         load_factor(path, sigmoid)
 
 
+def test_a_truncated_file_says_so(whole, tmp_path):
+    _, _, content = whole
+    path = tmp_path / "half.hg"
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(FileFormatError, match="is truncated or has grown"):
+        load_factor(path, sigmoid)
+
+
 def test_a_file_of_a_newer_format_says_so(whole, tmp_path):
     _, _, content = whole
     path = tmp_path / "newer.hg"
