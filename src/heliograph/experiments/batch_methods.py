@@ -24,11 +24,23 @@ from heliograph.regression.forests import ExtraTrees, RandomForest
 from heliograph.regression.heess2013 import HeessNetwork
 from heliograph.regression.incomplete_cholesky import factorise, features
 
-__all__ = ["METHODS", "Sizes", "Trained", "kernel_grid", "train", "with_mode_value"]
+__all__ = [
+    "METHODS",
+    "Sizes",
+    "Trained",
+    "columns_of",
+    "decoded",
+    "encoded",
+    "kernel_grid",
+    "random_map",
+    "select_map",
+    "train",
+    "with_mode_value",
+]
 
 Predict = Callable[[dict[str, Any]], Gaussian]
 _SELECTED_ON = 2000  # rows that widths are selected on
-_RIDGES = tuple(10.0**k for k in range(-12, 1))
+RIDGES = tuple(10.0**k for k in range(-12, 1))
 _WIDEST = 40.0  # |log variance| beyond which a prediction is cut, so that it stays a belief
 
 
@@ -50,7 +62,8 @@ class Trained(NamedTuple):
     chosen: dict[str, Any] | None
 
 
-def _encoded(belief: Gaussian) -> np.ndarray:
+def encoded(belief: Gaussian) -> np.ndarray:
+    """Beliefs as (mean, log variance)."""
     return logs_of(Gaussian).encode(belief)
 
 
@@ -90,29 +103,37 @@ def random_map(rng: np.random.Generator, kernel: Any, sizes: Sizes, share: float
     return kernel.features(rng, n)
 
 
-def _loo_scores(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _loo_scores(x: np.ndarray, y: np.ndarray, ridges: Sequence[float]) -> np.ndarray:
     """The sum over outputs of the log mean squared leave-one-out error for every ridge."""
     s = ridge.spectrum(x, y)
-    return np.array([np.log((ridge.leave_one_out(s, r) ** 2).mean(0)).sum() for r in _RIDGES])
+    return np.array([np.log((ridge.leave_one_out(s, r) ** 2).mean(0)).sum() for r in ridges])
 
 
-def select_map(rng: np.random.Generator, kernels: Sequence[Any], data: Labelled, sizes: Sizes) -> tuple[Any, float]:
+def select_map(
+    rng: np.random.Generator,
+    kernels: Sequence[Any],
+    data: Labelled,
+    sizes: Sizes,
+    ridges: Sequence[float] = RIDGES,
+) -> tuple[Any, float]:
     """Features of the kernel with the least leave-one-out error, and the best ridge for them."""
     some = data.rows(slice(0, _SELECTED_ON))
     seed = int(rng.integers(2**62))
-    y = _encoded(some.belief)
+    y = encoded(some.belief)
     scores = []
     for kernel in kernels:  # the same draws for each, so that luck does not choose
         chosen_map = random_map(np.random.default_rng(seed), kernel, sizes, 0.5)
-        scores.append(_loo_scores(chosen_map.features(some.incoming), y).min())
+        scores.append(_loo_scores(chosen_map.features(some.incoming), y, ridges).min())
     best = random_map(rng, kernels[int(np.argmin(scores))], sizes)
-    return best, _RIDGES[int(np.argmin(_loo_scores(best.features(data.incoming), _encoded(data.belief))))]
+    if len(ridges) == 1:
+        return best, ridges[0]
+    return best, ridges[int(np.argmin(_loo_scores(best.features(data.incoming), encoded(data.belief), ridges)))]
 
 
 def _on_features(name: str) -> Callable[..., Trained]:
     def fit(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Trained:
         feature_map, chosen = select_map(rng, kernel_grid(name, data.incoming), data, sizes)
-        weights = ridge.fit(feature_map.features(data.incoming), _encoded(data.belief), chosen)
+        weights = ridge.fit(feature_map.features(data.incoming), encoded(data.belief), chosen)
         told = {"kernel": feature_map.kernel.state(), "ridge": chosen, "features": feature_map.n_features}
         return Trained(lambda incoming: decoded(feature_map.features(incoming) @ weights), told)
 
@@ -123,7 +144,7 @@ def _on_features(name: str) -> Callable[..., Trained]:
 def _on_cholesky(name: str) -> Callable[..., Trained]:
     def fit(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Trained:
         """Widths and ridge by a hold-out fifth, then all rows with the winner."""
-        y = _encoded(data.belief)
+        y = encoded(data.belief)
         held = rng.permutation(len(data)) < len(data) // 5
         best: tuple[float, Any, float] | None = None
         for kernel in kernel_grid(name, data.incoming):
@@ -131,7 +152,7 @@ def _on_cholesky(name: str) -> Callable[..., Trained]:
             x, pivots, corner = _factor(kernel, rows[~held], sizes.rank)
             x_held = features(corner, kernel.gram(rows[held], rows[~held][pivots]))
             s = ridge.spectrum(x, y[~held])
-            for r in _RIDGES:
+            for r in RIDGES:
                 w = s.right.T @ ((np.sqrt(s.values2) / (s.values2 + r))[:, None] * s.turned)
                 score = float(np.log(((y[held] - x_held @ w) ** 2).mean(0)).sum())
                 if best is None or score < best[0]:
@@ -163,7 +184,8 @@ def with_mode_value(incoming: dict[str, Any]) -> dict[str, Any]:
     return {**incoming, "factor at the mode": expit(incoming["z"].mean)}
 
 
-def _columns(incoming: dict[str, Any]) -> np.ndarray:
+def columns_of(incoming: dict[str, Any]) -> np.ndarray:
+    """What trees and networks see of a tuple: location and log spread of each message."""
     rows = summarise(incoming)
     return rows.values[:, rows.essential]
 
@@ -171,15 +193,15 @@ def _columns(incoming: dict[str, Any]) -> np.ndarray:
 def _on_columns(make: Callable[[Sizes, int], Any]) -> Callable[..., Trained]:
     def fit(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Trained:
         model = make(sizes, int(rng.integers(2**31)))
-        model.fit(_columns(data.incoming), _encoded(data.belief))
-        return Trained(lambda incoming: decoded(model.predict(_columns(incoming))[0]), None)
+        model.fit(columns_of(data.incoming), encoded(data.belief))
+        return Trained(lambda incoming: decoded(model.predict(columns_of(incoming))[0]), None)
 
     return fit
 
 
 def _eslami(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Trained:
     forest = ForestLearner(sizes.n_trees)
-    forest.fit(rng, "z", with_mode_value(data.incoming), _encoded(data.belief))
+    forest.fit(rng, "z", with_mode_value(data.incoming), encoded(data.belief))
     return Trained(lambda incoming: decoded(forest.predict(with_mode_value(incoming))[0]), None)
 
 

@@ -1,0 +1,222 @@
+"""Experiment 4: the compound gamma, one message a problem, over 1,500 problems.
+
+The factor ``(1 + tau)^-2`` is written as a black box that anybody could write: ``p = 1 / (1 + tau)`` with the message
+Beta(3, 1) on p, whose density is proportional to ``p^2``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from heliograph.datasets import compound_gamma_problem
+from heliograph.experiments.experiment import Experiment, Outcome
+from heliograph.experiments.parts import Part
+from heliograph.factors import CompoundGamma
+from heliograph.factors.black_box import BlackBox, Conduct, factor
+from heliograph.families import Beta, Family, Gamma, concatenate
+from heliograph.operators.forest import Forest
+from heliograph.operators.kjit import Kjit
+from heliograph.oracles import ImportanceOracle
+
+__all__ = ["EXPERIMENT", "METHODS", "Exponential", "compound_gamma_factor", "incoming_messages", "solve_problems"]
+
+METHODS = ("exact", "learned", "kjit", "kjit chart", "kjit program", "forest")
+MARKS = (50, 100, 200, 500, 1000, 1500)
+
+FULL: dict[str, Any] = {
+    "methods": METHODS,
+    "n_problems": 1500,
+    "particles": 16_384,
+    "minibatch": 20,
+    "threshold": -6.0,
+    "tolerance": 1e-4,
+}
+QUICK: dict[str, Any] = {**FULL, "n_problems": 150}
+
+PAPER: dict[str, dict[str, Any]] = {
+    "exact": {"seconds_when_asked": 0.265},
+    "kjit program": {
+        "correlation_log_shape": 1.0,
+        "correlation_log_rate": 0.999895,
+        "oracle_calls": 69,
+        "oracle_calls_after": {"50": 28, "100": 42, "200": 51, "500": 60, "1000": 67, "1500": 69},
+        "seconds_when_certain": 0.008,
+    },
+}
+
+
+def compound_gamma_factor() -> BlackBox:
+    """``p = 1 / (1 + tau)``; with Beta(3, 1) on p it says ``(1 + tau)^-2`` of tau."""
+
+    @factor(output=Beta)
+    def compound_gamma(tau: np.ndarray) -> np.ndarray:
+        return 1 / (1 + tau)
+
+    return compound_gamma
+
+
+def incoming_messages(seed: int, n_problems: int) -> Gamma:
+    """What the data of each problem say of its precision, ``Gamma(n/2 + 1, sum x^2 / 2)``."""
+    problems = [compound_gamma_problem(np.random.default_rng([seed, k])) for k in range(n_problems)]
+    return Gamma(np.array([p.shape for p in problems]), np.array([p.rate for p in problems]))
+
+
+class Exponential:
+    """A target as the authors' program has it: an outgoing message of shape 1, of which the log rate is learned.
+
+    The rate is the one that gives the belief's mean, so the posterior's shape is that of the data alone.
+    """
+
+    name = "exponential"
+
+    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        """The log rate, where the belief has a smaller mean than the cavity."""
+        assert isinstance(cavity, Gamma)
+        rate = cavity.shape_parameter / belief.mean - cavity.rate
+        valid = np.asarray(belief.proper & cavity.proper & (rate > 0))
+        return np.log(np.where(valid, rate, 1.0))[:, None], valid
+
+    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+        """The message of that rate."""
+        return Gamma(np.ones(len(y)), np.exp(np.clip(y[:, 0], -50.0, 50.0))), np.ones(len(y), dtype=bool)
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+def _operator(method: str, minibatch: int, threshold: float) -> Any:
+    common = {"minibatch": minibatch, "threshold": threshold}
+    if method == "kjit":
+        return Kjit(target="message", **common)
+    if method == "kjit chart":
+        return Kjit(target="message", axis="chart", **common)
+    if method == "kjit program":
+        # a message of shape 1 is always proper, so none is refused
+        operator = Kjit(settings="program", improper="engine", **common)
+        operator.target = Exponential()
+        return operator
+    return Forest(**common) if method == "forest" else method
+
+
+def solve_problems(
+    method: str, seed: int, n_problems: int, particles: int, minibatch: int, threshold: float, tolerance: float
+) -> dict[str, Any]:
+    """Infer the precision of every problem in turn; a method that learns keeps what it learned."""
+    tau = incoming_messages(seed, n_problems)
+    start = time.perf_counter()
+    exact = CompoundGamma().belief("tau", {"tau": tau})
+    seconds_exact = time.perf_counter() - start
+    assert isinstance(exact, Gamma)
+    if method == "exact":
+        spent = np.full(n_problems, seconds_exact / n_problems)
+        asked = np.ones(n_problems, dtype=bool)
+        return _row(exact, exact, asked, spent, np.zeros((n_problems, 3)), 0, 0)
+    box = compound_gamma_factor()
+    conduct = Conduct(
+        np.random.default_rng([seed, 4]),
+        _operator(method, minibatch, threshold),
+        ImportanceOracle(particles),
+        tolerance,
+    )
+    on_p = Beta(np.array([3.0]), 1.0)
+    posteriors, asked, spent, split = [], [], [], []
+    n_improper = 0
+    for k in range(n_problems):
+        start = time.perf_counter()
+        reply = box.send("tau", {"tau": tau[k : k + 1], "out": on_p}, conduct)
+        message = reply.message
+        if method == "kjit program" and reply.asked.any():  # what the oracle gives has a shape of its own
+            message = _of_shape_1(message * tau[k : k + 1], tau[k : k + 1])
+        posterior = message * tau[k : k + 1]
+        spent.append(time.perf_counter() - start)
+        n_improper += int((~posterior.proper).sum())
+        posteriors.append(posterior)
+        asked.append(bool(reply.asked[0]))
+        split.append((reply.seconds_oracle, reply.seconds_learning, reply.seconds_prediction))
+    found = concatenate(posteriors)
+    assert isinstance(found, Gamma)
+    row = _row(exact, found, np.array(asked), np.array(spent), np.array(split), n_improper, box.n_evaluations)
+    if method == "kjit program":  # what it imitates has messages of shape 1 too; its KL is still from exact EP
+        alike = _of_shape_1(exact, tau) * tau
+        assert isinstance(alike, Gamma)
+        row |= _correlations(alike, found)
+    return row
+
+
+def _of_shape_1(belief: Family, cavity: Family) -> Family:
+    target = Exponential()
+    return target.inverse(target.forward(belief, cavity)[0], cavity)[0]
+
+
+def _row(
+    exact: Gamma,
+    found: Gamma,
+    asked: np.ndarray,
+    spent: np.ndarray,
+    split: np.ndarray,
+    n_improper: int,
+    n_evaluations: int,
+) -> dict[str, Any]:
+    kl = np.where(found.proper, exact.kl(found), np.inf)
+    so_far = np.cumsum(asked)
+    seconds = {
+        f"seconds_{name}": float(s) for name, s in zip(("oracle", "learning", "prediction"), split.sum(0), strict=True)
+    }
+    return {
+        **_correlations(exact, found),
+        "oracle_calls": int(asked.sum()),
+        "oracle_calls_after": {str(k): int(so_far[k - 1]) for k in MARKS if k <= len(asked)},
+        "worst_posterior_kl": float(kl.max()),
+        "mean_posterior_kl": float(kl.mean()),
+        "improper": n_improper,
+        "evaluations": n_evaluations,
+        "seconds": float(spent.sum()),
+        **seconds,
+        "seconds_rest": float(spent.sum() - split.sum()),
+        "seconds_when_asked": float(spent[asked].mean()) if asked.any() else None,
+        "seconds_when_certain": float(spent[~asked].mean()) if (~asked).any() else None,
+        "series": {"shape": found.shape_parameter, "rate": found.rate, "asked": asked, "seconds": spent},
+    }
+
+
+def _correlations(exact: Gamma, found: Gamma) -> dict[str, float]:
+    good = found.proper
+    pairs = {"shape": (exact.shape_parameter, found.shape_parameter), "rate": (exact.rate, found.rate)}
+    return {
+        f"correlation_log_{name}": float(np.corrcoef(np.log(a[good]), np.log(b[good]))[0, 1])
+        for name, (a, b) in pairs.items()
+    }
+
+
+def incoming_part(seed: int, n_problems: int) -> dict[str, Any]:
+    """The messages that come in, for the figure."""
+    tau = incoming_messages(seed, n_problems)
+    return {"series": {"shape": tau.shape_parameter, "rate": tau.rate}}
+
+
+def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
+    shared = {k: v for k, v in settings.items() if k != "methods"}
+    data = Part("exp4 data", incoming_part, {"seed": seed, "n_problems": settings["n_problems"]})
+    return [data] + [
+        Part(f"exp4 {m}", solve_problems, {**shared, "seed": seed, "method": m}) for m in settings["methods"]
+    ]
+
+
+def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+    methods: dict[str, Any] = {}
+    series: dict[str, Any] = {}
+    if "exp4 data" in results:
+        series["data"] = results["exp4 data"]["series"]
+    for method in settings["methods"]:
+        result = results.get(f"exp4 {method}")
+        if result is not None:
+            methods[method] = {k: v for k, v in result.items() if k != "series"}
+            series[method] = result["series"]
+    told = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
+    json = {"experiment": "exp4", "settings": {**told, "seed": seed}, "methods": methods, "paper": PAPER}
+    return Outcome(json, series)
+
+
+EXPERIMENT = Experiment("exp4", "The compound gamma, problem after problem", QUICK, FULL, _parts, _assemble)
