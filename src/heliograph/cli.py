@@ -32,22 +32,24 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("heliograph_demo.png"),
 ) -> None:
-    """Solve ten related logistic regressions and a small league; print tables and write a picture."""
-    from heliograph.experiments.demo import play_league, solve_regressions
-    from heliograph.report.demo import draw_demo, league_table, regression_table
+    """Solve ten related logistic regressions and one model with a factor that has no formula, all learned live."""
+    from heliograph.experiments.demo import TOLERANCE, run_demo
+    from heliograph.report.demo import demo_table, draw_demo
 
-    console = Console()
-    n_problems = 3 if quick else 10
+    console, n_problems = Console(), 3 if quick else 10
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("logistic regressions", total=n_problems + 1)
-        regressions = solve_regressions(
-            seed, n_problems, tell=lambda text: bar.update(task, advance=1, description=text)
-        )
-        league = play_league(seed, n_games=60 if quick else 120)
-        bar.advance(task)
-    console.print(regression_table(regressions))
-    console.print(league_table(league))
-    console.print(f"picture: {draw_demo(regressions, league, picture)}")
+        task = bar.add_task("first messages", total=2 * n_problems + 4)
+        doing = [""]
+
+        def tell(what: str, sweep: int, asked: int) -> None:
+            if what != doing[0]:
+                doing[0] = what
+                bar.advance(task)
+            bar.update(task, description=f"{what}: sweep {sweep}, oracle asked {asked} times")
+
+        rows = run_demo(seed, n_problems, tell)
+    console.print(demo_table(rows))
+    console.print(f"picture: {draw_demo(rows, TOLERANCE, picture)}")
 
 
 @app.command()

@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.errors import ContradictionError
 from heliograph.factors import Dot
-from heliograph.families import Family, Gaussian
+from heliograph.families import Categorical, Family, Gaussian
 from heliograph.graph.records import Graph, Node, Plate
 
 __all__ = ["Snapshot", "Tables", "copied"]
@@ -122,16 +122,17 @@ class Tables:
             self._total.pop(edge.node, None)
             return
         own = self.sent[key]
-        if edge.index is None and self._plain[edge.node]:
-            self._total.pop(edge.node, None)
-        else:
-            self._shift_total(plate, port, own[rows], message, rows)
-        if own.point is not None or message.point is not None:  # rare: rebuild, so that point masses keep their place
+        certain = own.point is not None or message.point is not None
+        if certain or isinstance(message, Categorical):  # point masses and impossible categories cannot be subtracted
             self.sent[key] = _replace(own, message, rows)
             if key in self._scattered:
                 self._scattered[key] = _scatter(self.graph.nodes[edge.node], edge.index, self.sent[key])
             self._total.pop(edge.node, None)
             return
+        if edge.index is None and self._plain[edge.node]:
+            self._total.pop(edge.node, None)
+        else:
+            self._shift_total(plate, port, own[rows], message, rows)
         for a, b in zip(own.naturals, message.naturals, strict=True):
             a[rows] = b
 

@@ -1,82 +1,118 @@
-"""The demonstration's problems: related logistic regressions and a small league of players."""
+"""The demonstration's problems: related logistic regressions, and one factor that nobody has a formula for."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from heliograph.engine import Model
-from heliograph.families import Gaussian
+from heliograph.datasets import logistic_regression_problem
+from heliograph.engine import Model, Posterior, after, steps
+from heliograph.factors.black_box import BlackBox, factor
+from heliograph.families import Beta, Gamma, MultivariateGaussian
+from heliograph.oracles import ImportanceOracle
 
-__all__ = ["League", "Regression", "play_league", "solve_regressions"]
+__all__ = ["TOLERANCE", "Solved", "run_demo"]
+
+TOLERANCE = 1e-3  # nats of posterior error
+
+Tell = Callable[[str, int, int], None]  # what is being done, sweep, oracle calls so far in this problem
 
 
-class Regression(NamedTuple):
-    """One solved logistic regression."""
+class Solved(NamedTuple):
+    """One problem solved one way."""
 
-    problem: int
+    problem: str
+    way: str  # learned (or learned, again), exact or sampling
     n_sweeps: int
+    n_asked: int
+    n_evaluations: int
     seconds: float
-    error: float  # root mean square distance of the posterior mean from the weights that made the data
-    sd: float  # root mean posterior variance: what that distance should be
-    log_evidence: float
+    posterior_kl: float  # nats, from the exact EP posterior of the weights
+    error_estimate: float  # nats, what the learned messages say of themselves
 
 
-class League(NamedTuple):
-    """Skills inferred from games."""
+def run_demo(seed: int, n_problems: int, tell: Tell) -> list[Solved]:
+    """Solve the logistic regressions in turn, then the trap counts; each learned, and beside it exact and sampled."""
 
-    true: np.ndarray  # (players,)
-    skill: Gaussian  # (players,)
-    n_games: int
-    n_sweeps: int
-    seconds: float
-    log_evidence: float
+    @factor(output=Beta)
+    def logistic(z: np.ndarray) -> np.ndarray:
+        return expit(z)
 
+    @factor(output=Gamma)
+    def catch(z: np.ndarray) -> np.ndarray:  # a trap that fills up, in a season that lures more in when there are many
+        abundance = np.exp(np.minimum(z, 12.0))
+        return 0.05 + 40.0 * -np.expm1(-((abundance / 40.0) ** 1.3)) + 0.2 * np.log1p(abundance)
 
-def solve_regressions(
-    seed: int, n_problems: int, n: int = 300, d: int = 20, tell: Callable[[str], None] = lambda text: None
-) -> list[Regression]:
-    """Logistic regressions with weights of their own, each solved from the prior N(0, I)."""
-    rng = np.random.default_rng(seed)
-    done = []
+    solved: list[Solved] = []
     for k in range(n_problems):
-        truth = rng.standard_normal(d)
-        x = rng.standard_normal((n, d))
-        y = (rng.random(n) < 1 / (1 + np.exp(-x @ truth))).astype(float)
-        start = time.perf_counter()
-        model = Model()
-        w = model.gaussian("w", np.zeros(d), covariance=np.eye(d))
-        model.bernoulli("y", logit=x @ w, observed=y)
-        posterior = model.infer(progress=False)
-        seconds = time.perf_counter() - start
-        belief = posterior[w]
-        error = float(np.sqrt(np.mean((belief.mean - truth) ** 2)))
-        sd = float(np.sqrt(np.mean(belief.variance)))
-        done.append(Regression(k + 1, posterior.n_sweeps, seconds, error, sd, posterior.log_evidence))
-        tell(f"logistic regression {k + 1} of {n_problems}")
-    return done
+        drawn = logistic_regression_problem(np.random.default_rng([seed, k]), d=20, n=300, n_test=1)
+        ways = (
+            {"learned": logistic, "exact": None, "sampling": logistic}
+            if k == 0
+            else {"learned": logistic, "exact": None}
+        )
+        solved += _solve(
+            f"logistic {k + 1}", ways, seed, tell, lambda box, drawn=drawn: _logistic(drawn.X, drawn.y, box)
+        )
+    rng = np.random.default_rng([seed, n_problems])
+    x = np.column_stack([np.ones(200), 0.6 * rng.standard_normal((200, 3))])
+    counts = rng.poisson(catch(x @ np.array([2.5, 1.0, -0.7, 0.4])))
+    ways = {"learned": catch, "learned, again": catch, "exact": catch}
+    solved += _solve("trap counts", ways, seed, tell, lambda box: _traps(x, counts, box))
+    return solved
 
 
-def play_league(seed: int, n_players: int = 12, n_games: int = 120) -> League:
-    """TrueSkill: whoever plays better wins; a game's performance is the skill plus noise."""
-    mu, sigma, beta = 25.0, 25 / 3, 25 / 6
-    rng = np.random.default_rng(seed)
-    true = rng.normal(mu, sigma, n_players)
-    pairs = np.array([rng.choice(n_players, 2, replace=False) for _ in range(n_games)])
-    shown = true[pairs] + beta * rng.standard_normal(pairs.shape)
-    order = np.argsort(-shown, axis=1)
-    winner, loser = np.take_along_axis(pairs, order, axis=1).T
-    start = time.perf_counter()
+def _logistic(x: np.ndarray, y: np.ndarray, box: BlackBox | None) -> Model:
     model = Model()
-    skill = model.gaussian("skill", mu, variance=sigma**2, size=n_players)
-    better = model.gaussian("winner's performance", skill[winner], variance=beta**2)
-    worse = model.gaussian("loser's performance", skill[loser], variance=beta**2)
-    model.constrain(better > worse)
-    posterior = model.infer(progress=False)
-    seconds = time.perf_counter() - start
-    belief = posterior[skill]
-    assert isinstance(belief, Gaussian)
-    return League(true, belief, n_games, posterior.n_sweeps, seconds, posterior.log_evidence)
+    w = model.gaussian("w", np.zeros(x.shape[1]), covariance=np.eye(x.shape[1]))
+    if box is None:
+        model.bernoulli("y", logit=x @ w, observed=y)
+    else:
+        model.bernoulli("y", box(x @ w), observed=y)
+    return model
+
+
+def _traps(x: np.ndarray, counts: np.ndarray, box: BlackBox) -> Model:
+    model = Model()
+    w = model.gaussian("w", np.zeros(x.shape[1]), covariance=4 * np.eye(x.shape[1]))
+    model.poisson("counts", box(x @ w), observed=counts)
+    return model
+
+
+def _solve(problem: str, ways: dict[str, Any], seed: int, tell: Tell, build: Callable[[Any], Model]) -> list[Solved]:
+    """One problem in every way it can be solved; the exact posterior is the measure of the others."""
+    runs: dict[str, tuple[Posterior, float]] = {}
+    for way, box in ways.items():
+        start = time.perf_counter()
+        settings: dict[str, Any] = {"seed": seed, "tolerance": TOLERANCE}
+        if way == "sampling":  # draws differ from sweep to sweep, so it would never settle by itself
+            settings |= {"operator": "ask", "oracle": ImportanceOracle(2048), "stop": after(8)}
+        elif way == "exact" and box is not None:  # no formula, but quadrature of the function itself
+            settings |= {"operator": "ask", "oracle": "quadrature"}
+        posterior = None
+        for posterior, info in steps(build(box), **settings):
+            tell(f"{problem}, {way}", info.sweep, posterior.trace.n_asked)
+        assert posterior is not None
+        runs[way] = posterior, time.perf_counter() - start
+    exact = runs["exact"][0]["w"]
+    rows = []
+    for way, (posterior, seconds) in runs.items():
+        trace, belief = posterior.trace, posterior["w"]
+        assert isinstance(belief, MultivariateGaussian) and isinstance(exact, MultivariateGaussian)
+        rows.append(
+            Solved(
+                problem,
+                way,
+                posterior.n_sweeps,
+                trace.n_asked,
+                int(trace.total("n_evaluations")),
+                seconds,
+                float(exact.kl(belief)),
+                posterior.error_estimate,
+            )  # fmt: skip
+        )
+    return rows

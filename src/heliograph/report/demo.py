@@ -1,4 +1,4 @@
-"""The demonstration as a person sees it: two tables and a picture."""
+"""The demonstration as a person sees it: a table and a picture."""
 
 from __future__ import annotations
 
@@ -9,54 +9,61 @@ import numpy as np
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from heliograph.experiments.demo import League, Regression
+    from heliograph.experiments.demo import Solved
 
-__all__ = ["draw_demo", "league_table", "regression_table"]
+__all__ = ["demo_table", "draw_demo"]
 
 
-def regression_table(rows: list[Regression]) -> Table:
-    """One line per problem: does the posterior's own spread match its distance from the truth?"""
-    table = Table(title="Related logistic regressions (prior N(0, I))")
-    for name in ("problem", "sweeps", "milliseconds", "error of mean", "posterior sd", "log evidence"):
-        table.add_column(name, justify="right")
+def demo_table(rows: list[Solved]) -> Table:
+    """One line per problem and way of solving it."""
+    table = Table(
+        title="Learned messages beside exact and sampled ones",
+        caption="asked: oracle calls; evals: of the factor; KL: nats from exact EP's posterior; own: the estimate of it",
+    )
+    for name in ("problem", "messages", "sweeps", "asked", "evals", "ms", "KL", "own"):
+        table.add_column(name, justify="left" if name in ("problem", "messages") else "right", no_wrap=True)
+    last = None
     for r in rows:
+        learned = r.way.startswith("learned")
         table.add_row(
-            str(r.problem),
+            r.problem if r.problem != last else "",
+            r.way,
             str(r.n_sweeps),
-            f"{1e3 * r.seconds:.1f}",
-            f"{r.error:.3f}",
-            f"{r.sd:.3f}",
-            f"{r.log_evidence:.2f}",
+            f"{r.n_asked:,}" if r.way != "exact" or r.n_asked else "",
+            f"{r.n_evaluations:,}" if r.n_evaluations else "",
+            f"{1e3 * r.seconds:,.0f}",
+            f"{r.posterior_kl:.1e}" if r.way != "exact" else "",
+            f"{r.error_estimate:.1e}" if learned else "",
         )
+        last = r.problem
     return table
 
 
-def league_table(league: League) -> Table:
-    """Players from best to worst."""
-    table = Table(title=f"A league: {league.n_games} games, {league.n_sweeps} sweeps, {1e3 * league.seconds:.0f} ms")
-    for name in ("player", "skill", "sd", "true skill"):
-        table.add_column(name, justify="right")
-    mean, sd = league.skill.mean, np.sqrt(league.skill.variance)
-    for k in np.argsort(-mean):
-        table.add_row(str(k + 1), f"{mean[k]:.1f}", f"{sd[k]:.1f}", f"{league.true[k]:.1f}")
-    return table
-
-
-def draw_demo(regressions: list[Regression], league: League, path: Path) -> Path:
-    """Left: error against posterior sd of every problem. Right: inferred against true skills."""
+def draw_demo(rows: list[Solved], tolerance: float, path: Path) -> Path:
+    """Left: oracle calls, falling to zero. Middle: time per problem. Right: distance from the exact posterior."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    k = [r.problem for r in regressions]
-    left.plot(k, [r.error for r in regressions], "o-", label="distance from the truth")
-    left.plot(k, [r.sd for r in regressions], "s--", label="posterior sd")
-    left.set(xlabel="logistic regression", ylabel="root mean square", ylim=(0, None), title="Ten related problems")
-    left.legend(frameon=False)
-    mean, sd = league.skill.mean, np.sqrt(league.skill.variance)
-    right.errorbar(league.true, mean, yerr=2 * sd, fmt="o", capsize=3)
-    ends = [league.true.min() - 2, league.true.max() + 2]
-    right.plot(ends, ends, ":", color="gray")
-    right.set(xlabel="true skill", ylabel="posterior (2 sd)", title=f"A league of {len(mean)} players")
+    logistic = [r for r in rows if r.problem.startswith("logistic")]
+    learned = [r for r in logistic if r.way == "learned"]
+    exact = [r for r in logistic if r.way == "exact"]
+    sampling = [r for r in logistic if r.way == "sampling"]
+    k = np.arange(1, len(learned) + 1)
+    figure = Figure(figsize=(10.5, 3.4), layout="constrained")
+    asks, times, errors = figure.subplots(1, 3)
+    asks.bar(k, [r.n_asked for r in learned], color="#0072b2")
+    messages = 300 * np.mean([r.n_sweeps for r in learned])
+    asks.set(title=f"Oracle calls (of {messages:,.0f} messages each)", xlabel="logistic regression", xticks=k)
+    times.semilogy(k, [1e3 * r.seconds for r in learned], "o-", color="#0072b2", label="learned")
+    times.semilogy(k, [1e3 * r.seconds for r in exact], "s--", color="#009e73", label="hand-made factor")
+    if sampling:
+        times.axhline(1e3 * sampling[0].seconds, color="#d55e00", ls=":", label="sampling, 2,048 draws")
+    times.set(title="Milliseconds a problem", xlabel="logistic regression", xticks=k)
+    times.legend(frameon=False, fontsize=8)
+    errors.semilogy(k, [max(r.posterior_kl, 1e-12) for r in learned], "o-", color="#0072b2", label="learned")
+    errors.axhline(tolerance, color="black", lw=1, label="tolerance asked for")
+    if sampling:
+        errors.axhline(sampling[0].posterior_kl, color="#d55e00", ls=":", label="sampling")
+    errors.set(title="KL(exact EP || learned), nats", xlabel="logistic regression", xticks=k)
+    errors.legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=150)
     return path
