@@ -40,26 +40,29 @@ class Conduct:
     executor: Any = None
     n_factors: int = 1  # black-box elements in the whole model, among which the tolerance is shared
     latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
-    _sweep: dict[tuple[int, str], float] = field(default_factory=dict, repr=False)  # nats, since the last estimate
-    _last: dict[tuple[int, str], float] = field(default_factory=dict, repr=False)
+    # sums of the nats and of their roots, since the last estimate and at it
+    _sweep: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict, repr=False)
+    _last: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def note(self, factor: BlackBox, to: str, reply: Reply) -> None:
         """Remember how wrong the messages of one call may be; NaN where some were predicted and nobody says."""
         if reply.expected_kl is not None:
-            nats = float(np.sum(reply.expected_kl))
+            nats, roots = float(np.sum(reply.expected_kl)), float(np.sum(np.sqrt(reply.expected_kl)))
         else:
-            nats = 0.0 if reply.asked.all() else np.nan
-        key = (id(factor), to)
-        self._sweep[key] = self._sweep.get(key, 0.0) + nats
+            nats, roots = (0.0, 0.0) if reply.asked.all() else (np.nan, np.nan)
+        before = self._sweep.get((id(factor), to), (0.0, 0.0))
+        self._sweep[id(factor), to] = before[0] + nats, before[1] + roots
 
     def error_estimate(self) -> float:
         """Nats that learned messages may have added to the posterior, by the latest message of every direction.
 
-        NaN where an operator predicts without saying how wrong it may be, as all but the default one do.
+        The geometric mean of what they would add if they were independent and if all pulled the same way. NaN where an
+        operator predicts without saying how wrong it may be, as all but the default one do.
         """
         self._last.update(self._sweep)
         self._sweep = {}
-        return sum(self._last.values())
+        nats, roots = (sum(pair[k] for pair in self._last.values()) for k in (0, 1))
+        return float(np.sqrt(nats) * roots)
 
 
 def factor(
@@ -309,7 +312,8 @@ class BlackBox(Factor):
         return {p: incoming[p] if isinstance(incoming[p], Family) else np.asarray(incoming[p]) for p in self.ports}
 
     def _setting(self, conduct: Conduct) -> Setting:
-        tolerance = conduct.tolerance / max(conduct.n_factors, 1)
+        # n errors of one regression add to between n and n^2 times one: see docs/decisions/0204
+        tolerance = conduct.tolerance / max(conduct.n_factors, 1) ** 1.5
         return Setting(tolerance, self.sampler, self._evaluate, reference_of(self.sampler))
 
     def _evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:

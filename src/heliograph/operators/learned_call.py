@@ -17,13 +17,26 @@ from heliograph.operators.learned_process import design
 from heliograph.operators.protocol import Ask, Incoming, Reply, Setting, rows_of
 from heliograph.operators.sight import POINT, WILD, kind_key, kinds_of, look, rows_at
 
-__all__ = ["EvidenceCall", "MessageCall"]
+__all__ = ["EvidenceCall", "MessageCall", "joint_error"]
 
 _BLOCK = 8192  # rows seen at once
 _AUDITED_SHARE = 0.1  # audits at most, for every label
-_LABEL_SHARE = 0.1  # of the tolerance, that a label may be wrong by
+_LABEL_SHARE = 0.5  # of what one message may be wrong by, that a label may
+_MOST_SHARE = 0.1  # of what a plate may be wrong by, that one of its rows may
 _PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
 _NOTHING = np.zeros(0, dtype=int)
+
+
+def joint_error(kl: np.ndarray) -> float:
+    """What n messages, each wrong by its `kl`, may do to a posterior, in nats.
+
+    Independent errors add to ``sum kl``, errors that all pull the same way to ``(sum sqrt kl)^2``; the errors of one
+    regression are between the two, and the geometric mean of these is what we measured (docs/decisions/0204).
+
+    >>> round(joint_error(np.full(100, 1e-6)), 9)
+    0.001
+    """
+    return float(np.sqrt(kl.sum()) * np.sqrt(kl).sum())
 
 
 class _Call:
@@ -185,13 +198,20 @@ class Plate:
         """The bases of some rows."""
         return self.sight.base if rows is None else tuple(a[rows] for a in self.sight.base)
 
-    @property
-    def tolerance(self) -> float:
-        """What one row may be wrong by: no less than half of what an answer itself is wrong by.
+    def _limit(self, kl: np.ndarray) -> float:
+        """The expected KL above which a row is asked about, so that the rest together is within the tolerance.
 
-        Below that the oracle knows no better than the regression, which has seen many answers.
+        Never less than half of what an answer itself is wrong by: below that the oracle knows no better than the
+        regression, which has seen many answers.
         """
-        return max(self.call.tolerance, 0.5 * self.known.label_kl)
+        allowed = self.call.tolerance * len(kl) ** 1.5
+        top = _MOST_SHARE * allowed if len(kl) > 1 else allowed
+        if joint_error(kl) > allowed:
+            ordered = np.sort(kl)
+            joint = np.sqrt(np.cumsum(ordered)) * np.cumsum(np.sqrt(ordered))
+            n_kept = int(np.searchsorted(joint, allowed, side="right"))
+            top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
+        return max(top, 0.5 * self.known.label_kl)
 
     # ---- predicting ---------------------------------------------------------------------------------------------
     def _predict(self) -> np.ndarray:
@@ -205,8 +225,8 @@ class Plate:
         factor = known.calibration.factor
         kl *= factor
         self.mean, self.variance, self.kl = mean, variance, kl
-        tolerance, novelty = self.tolerance, self.operator.novelty
-        doubtful = (kl > tolerance) | (left > novelty)
+        novelty, limit = self.operator.novelty, self._limit(kl)
+        doubtful = (kl > limit) | (left > novelty)
         improper = self._improper()
         if improper is not None:
             doubtful |= improper
@@ -215,14 +235,14 @@ class Plate:
             return _NOTHING
         started = time.perf_counter()
         room = max(1, known.due - len(known))  # the widths are chosen anew then, and with them who is uncertain
-        limit = min(room, max(8, len(known) // 2))
+        size = min(room, max(8, len(known) // 2))
         # both reasons to ask in one number that is linear in the variances, as the pivoting needs it
         signal = known.process.widths.signal
-        scores = weights * (factor / max(tolerance, 1e-300)) + 1 / (novelty * signal * signal.size)
+        scores = weights * (factor / max(limit, 1e-300)) + 1 / (novelty * signal * signal.size)
         some = np.flatnonzero(doubtful)
-        chosen = some[known.choose(x[some], scores[some], 1.0, limit)]
+        chosen = some[known.choose(x[some], scores[some], 1.0, size)]
         if not len(chosen):
-            chosen = some[:limit]
+            chosen = some[:size]
         call.learning += time.perf_counter() - started
         return chosen if self.open is None else self.open[chosen]
 
