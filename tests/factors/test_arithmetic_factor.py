@@ -159,7 +159,7 @@ def test_vectors_are_scaled_and_shifted():
     expected = multivariate_normal.logpdf(mo, -2.0 * m, 4 * v + vo)
     np.testing.assert_allclose(Scale().log_z(incoming), expected, rtol=1e-12)
     moved = {**incoming, "constant": np.array([1.0, -1.0])}
-    np.testing.assert_allclose(Shift().message("out", moved).mean, m + [1.0, -1.0], rtol=1e-12)
+    np.testing.assert_allclose(Shift().message("out", moved).mean, m + moved["constant"], rtol=1e-12)
     np.testing.assert_allclose(
-        Shift().log_z(moved), multivariate_normal.logpdf(mo, m + [1.0, -1.0], v + vo), rtol=1e-12
+        Shift().log_z(moved), multivariate_normal.logpdf(mo, m + moved["constant"], v + vo), rtol=1e-12
     )

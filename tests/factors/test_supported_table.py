@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import heliograph.factors as room
 from heliograph.factors import Factor, supported
 
@@ -38,3 +40,8 @@ def test_factors_written_by_a_user_are_not_listed():
         ports = ("x",)
 
     assert Mine.name not in {r.factor for r in supported()}
+
+
+def test_the_docs_show_the_table_of_today():
+    page = (Path(__file__).resolve().parents[2] / "docs/supported.md").read_text()
+    assert supported().markdown() in page, "write docs/supported.md anew from heliograph.supported().markdown()"

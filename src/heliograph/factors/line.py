@@ -61,7 +61,7 @@ def weighted_sum(a: Gaussian, b: Gaussian, c: float = 1.0, d: float = 1.0) -> Ga
     xa, xb = c * np.where(pa, a.mean, 0.0), d * np.where(pb, b.mean, 0.0)
     # a point mass only moves the other message
     precision = np.where(pa, tb, np.where(pb, ta, precision))
-    shift = np.where(pa, sb + tb * xa, np.where(pb, sa + ta * xb, shift))
+    shift = np.where(pa, _moved(sb, tb, xa), np.where(pb, _moved(sa, ta, xb), shift))
     return _settled(shift, precision, pa & pb, xa + xb)
 
 
@@ -133,6 +133,13 @@ def _log_expectation(m: np.ndarray, v: np.ndarray, s: np.ndarray, t: np.ndarray,
     """``log E exp(s x - t x^2 / 2)`` under N(m, v), where ``grow = 1 + v t`` is positive."""
     safe = np.where(grow > 0, grow, 1.0)
     return (s * m - 0.5 * t * m**2 + 0.5 * v * s**2) / safe - 0.5 * np.log(safe)
+
+
+def _moved(s: np.ndarray, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The shift of a message moved by x."""
+    sharp = np.abs(t) > 1e150  # there t x may overflow although the sum does not
+    safe = np.where(sharp, t, 1.0)
+    return np.where(sharp, safe * (s / safe + x), s + np.where(sharp, 0.0, t) * x)
 
 
 def _settled(shift: np.ndarray, precision: np.ndarray, is_point: np.ndarray, point: np.ndarray) -> Gaussian:
