@@ -25,6 +25,7 @@ from heliograph.regression.heess2013 import HeessNetwork
 from heliograph.regression.incomplete_cholesky import factorise, features
 
 __all__ = [
+    "RIDGES",
     "METHODS",
     "Sizes",
     "Trained",
