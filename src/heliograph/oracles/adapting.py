@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.special import logsumexp
 
 from heliograph.errors import ModelError
 from heliograph.families import Family, concatenate
@@ -18,6 +19,7 @@ from heliograph.oracles.weighing import Match, look
 __all__ = ["adapt", "first_proposal"]
 
 _BROADEN = 2.25  # variance of the wide half of the defensive mixture; the same as 1.5 standard deviations
+_VAGUE = 100.0  # a standard deviation on the axis
 _STAND_INS = (1.0, 10.0, 100.0)  # widths tried on the axis of an input about which nothing is known
 
 
@@ -38,12 +40,35 @@ def first_proposal(kind: str | Family | Mapping[str, Family], problem: Problem) 
         if kind == "cavity" or not ports:
             return Proposal(np.ones((n, 1)), (cavity,), *none, tables)
         wide = tuple(p.axis.broaden(p.message, _BROADEN) for p in ports)
-        return Proposal(np.full((n, 2), 0.5), (cavity, wide), *none, tables)
-    moments = [stand_in(problem, scale) for scale in _STAND_INS]
+        vague = _vague(problem)
+        if not vague.any():
+            return Proposal(np.full((n, 2), 0.5), (cavity, wide), *none, tables)
+        # a function often changes near 0 and nowhere else; a very broad message would never put a draw there
+        near = np.where(vague[:, None], 0.05, 0.0) * np.ones(2)
+        weights = np.concatenate([(1 - near.sum(axis=1, keepdims=True)) * np.full((n, 2), 0.5), near], axis=1)
+        return Proposal(weights, (cavity, wide), *_stand_ins(problem, _STAND_INS[:2], vague), tables)
+    k = len(_STAND_INS)
+    everywhere = np.zeros(n, dtype=bool)
+    return Proposal(np.full((n, k), 1 / k), (), *_stand_ins(problem, _STAND_INS, everywhere), tables)
+
+
+def _stand_ins(
+    problem: Problem, scales: tuple[float, ...], vague: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means, roots and their inverses of Gaussians of some widths about 0 where a message is improper or vague."""
+    moments = [stand_in(problem, scale, vague) for scale in scales]
     means = np.stack([m for m, _ in moments], axis=1)
     roots = np.linalg.cholesky(np.stack([v for _, v in moments], axis=1))
-    k = len(_STAND_INS)
-    return Proposal(np.full((n, k), 1 / k), (), means, roots, np.linalg.inv(roots), tables)
+    return means, roots, np.linalg.inv(roots)
+
+
+def _vague(problem: Problem) -> np.ndarray:
+    """Rows with a message so broad on its axis that draws from it leave the neighbourhood of 0 empty."""
+    vague = np.zeros(problem.n, dtype=bool)
+    for port in problem.continuous:
+        _, covariance = port.axis.moments(port.message)
+        vague |= np.diagonal(covariance, axis1=1, axis2=2).max(axis=1) > _VAGUE**2
+    return vague
 
 
 def adapt(
@@ -74,7 +99,8 @@ def adapt(
         moving = (ess > 1.05 * best[need]) | (highest > top[need] + 1.0)
         best[need], top[need] = np.maximum(best[need], ess), np.maximum(top[need], highest)
         idle[need] = np.where(moving, 0, idle[need] + 1)
-        heavy = (k > k_threshold) & (ess < 0.2 * size)  # a heavy tail with most draws effective is a fit fooled by ties
+        log_mean = logsumexp(drawn.log_weights, axis=1) - np.log(size)
+        heavy = (k > k_threshold) & (log_mean < highest - np.log(20.0))  # as the run will judge it
         poor = (ess < (0.1 if rounds == 0 else 0.25) * size) | heavy
         kept = np.flatnonzero(poor & (idle[need] < 3) & np.isfinite(top[need]))
         if not len(kept) or rounds == max_rounds:

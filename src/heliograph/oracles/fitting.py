@@ -57,11 +57,12 @@ def fit(
     means, covariances, shares = _local_parts(rng, z, w)
     local_means = mean[:, None] + means @ np.swapaxes(root, 1, 2)
     local_roots = root[:, None] @ np.linalg.cholesky(_WIDEN * covariances)
-    means = np.concatenate([mean[:, None], local_means], axis=1)
+    means = np.concatenate([mean[:, None], mean[:, None], local_means], axis=1)
     # far from the target (a small power) the widest part strides ahead
     stride = np.sqrt(2 * _WIDEN * np.minimum(1 / power, 16.0))
-    roots = np.concatenate([stride[:, None, None, None] * root[:, None], local_roots], axis=1)
-    shares = np.concatenate([0.2 * base.weights, np.full((n, 1), 0.2), 0.6 * shares], axis=1)
+    wide = np.stack([stride, 2.5 * stride], axis=1)  # the second for tails that fall off slower than a Gaussian's
+    roots = np.concatenate([wide[:, :, None, None] * root[:, None], local_roots], axis=1)
+    shares = np.concatenate([0.2 * base.weights, np.full((n, 1), 0.2), np.full((n, 1), 0.05), 0.55 * shares], axis=1)
     inverses = np.linalg.inv(roots)
     if base.means.shape[1]:
         means, roots = np.concatenate([base.means, means], axis=1), np.concatenate([base.roots, roots], axis=1)

@@ -45,7 +45,7 @@ class ImportanceOracle:
     draws: str = "sobol"
     adapt: bool = True
     precision: float | None = None
-    budget: int | None = None  # draws a message; None is 16 times n_samples
+    budget: int | None = None  # draws a message, pilots apart; None is 16 times n_samples
     n_pilot: int = 1024
     max_rounds: int = 12
     k_threshold: float = 0.7
@@ -80,6 +80,10 @@ class ImportanceOracle:
                     here = some[start : start + block]
                     parts.append((rows[here], self._ask_block(rng, take_rows(problem, here), match)))
         return gather(parts, n)
+
+    @property
+    def _budget(self) -> int:
+        return 16 * self.n_samples if self.budget is None else self.budget
 
     def _ask_block(self, rng: np.random.Generator, problem: Problem, match: Match) -> Answer:
         if self.pool is None:
@@ -128,13 +132,18 @@ class ImportanceOracle:
         if not (self.adapt and problem.inputs):
             return self._run(rng, problem, base, match)
         size = min(self.n_pilot, self.n_samples)
-        proposal, adapted, spent = self._refit(rng, problem, base, base, match, size, self.max_rounds)
+        affordable = (self._budget - self.n_samples) // size  # pilots before the run itself
+        if affordable < 2:
+            return self._run(rng, problem, base, match)
+        rounds = min(self.max_rounds, affordable - 1)
+        proposal, adapted, spent = self._refit(rng, problem, base, base, match, size, rounds)
         parts = []
         for rows, own in ((np.flatnonzero(~adapted), base), (np.flatnonzero(adapted), proposal)):
             if len(rows):
                 parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
         answer = gather(parts, problem.n)
-        again = np.flatnonzero(answer.failed)
+        # the dearest retry is six rounds of sixteen pilots
+        again = np.flatnonzero(answer.failed if self._budget >= 100 * size + 3 * self.n_samples else [])
         step = max(1, _CHUNK // (16 * size))
         for at in range(0, len(again), step):
             rows = again[at : at + step]
@@ -182,7 +191,6 @@ class ImportanceOracle:
         if self.draws == "sobol":
             per_replicate = 1 << (per_replicate - 1).bit_length()
         n_first = per_replicate * supply.n_replicates
-        budget = self.budget or 16 * n_first
         sums = empty_sums(problem.n, blocks_of(problem), supply.n_replicates, tail_length(n_first))
         rows, frame, spent = np.arange(problem.n), None, 0
         bad = np.zeros(problem.n, dtype=bool)
@@ -194,7 +202,7 @@ class ImportanceOracle:
             if self.precision is None:
                 return answer
             wanting = ~bad & (answer.failed | (answer.label_noise > self.precision))
-            rows = np.flatnonzero(wanting & (sums.count * 2 <= budget))
+            rows = np.flatnonzero(wanting & (sums.count * 2 <= max(self._budget, n_first)))
             if not len(rows):
                 return answer
             per_replicate = int(sums.count[rows[0]]) // supply.n_replicates
@@ -202,11 +210,18 @@ class ImportanceOracle:
     def _judge(self, problem: Problem, frame: Frame, sums: Sums, bad: np.ndarray, spent: int) -> Answer:
         """The sums as an answer, with the rows that cannot be trusted marked."""
         e = estimate(sums)
-        k = pareto_k(sums.tail)
-        # a tail that heavy leaves few effective draws; where most are effective the fit was fooled by ties
-        heavy = (k > self.k_threshold) & (e.ess < 0.2 * sums.count)
-        failed = bad | (e.ess < self.min_ess) | heavy
-        return answer_of(problem, frame, e.mean, e.covariances, e.log_z, e.log_z_error, e.ess, k, failed, spent)
+        n, n_tails = sums.tails.shape[:2]
+        k = pareto_k(sums.tails.reshape(n * n_tails, -1)).reshape(n, n_tails)
+        # the fit of a tail is fooled by ties and plateaus, but not to a largest value far above the mean
+        width = np.array([1, *(b.stop - b.start for b in sums.blocks)])
+        far = sums.tails.max(axis=2) > e.log_z[:, None] + np.log(20.0 * width)
+        heavy = (k > self.k_threshold) & far
+        failed = bad | (e.ess < self.min_ess) | heavy[:, 0]
+        # where a statistic has such a tail its error falls as S^(k - 1), not as S^(-1/2)
+        draws = np.maximum(sums.count, 2.0)[:, None]
+        stretch = np.where(heavy, draws ** np.clip(2 * np.minimum(k, 1.0) - 1, 0.0, 1.0), 1.0)
+        covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances))
+        return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k[:, 0], failed, spent)
 
     def _extend(
         self,

@@ -110,8 +110,13 @@ def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> tuple[np.
 
 
 def _check_length(problem: Problem, out: np.ndarray) -> None:
-    """A vector output must have the dimension of its message."""
+    """A vector output must have the dimension of its message, a label be one of its categories."""
     length = problem.output.message.naturals[0].shape[-1]
+    if problem.sampler.output is Categorical and out.max() >= length:
+        raise FactorError(
+            f"factor {problem.sampler.name!r} returned category {int(out.max())}, "
+            f"but the message at port {problem.output.name!r} has {length} categories"
+        )
     if problem.sampler.output.point_rank and out.shape[1] != length:
         raise FactorError(
             f"factor {problem.sampler.name!r} returned vectors of length {out.shape[1]}, "

@@ -109,8 +109,11 @@ def log_density(problem: Problem, proposal: Proposal, u: np.ndarray) -> np.ndarr
     return log_q
 
 
-def stand_in(problem: Problem, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (n, C) and covariance (n, C, C) on the axes: the messages' own, or ``N(0, scale^2)`` where improper."""
+def stand_in(problem: Problem, scale: float, vague: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (n, C) and covariance (n, C, C) on the axes: twice the messages' own, or ``N(0, scale^2)`` where improper.
+
+    In rows that are `vague` a message broader than that has its place taken too.
+    """
     n, columns = problem.n, _columns(problem)
     mean, covariance = np.zeros((n, len(columns))), np.zeros((n, len(columns), len(columns)))
     at = 0
@@ -121,6 +124,9 @@ def stand_in(problem: Problem, scale: float) -> tuple[np.ndarray, np.ndarray]:
         proper = np.flatnonzero(port.message.proper)
         if len(proper):
             m, v = port.axis.moments(port.message[proper])
+            if vague is not None:
+                narrow = ~vague[proper] | (np.diagonal(v, axis1=1, axis2=2).max(axis=1) <= scale**2)
+                proper, m, v = proper[narrow], m[narrow], v[narrow]
             mean[proper, own], covariance[proper, own, own] = m, 2.0 * v
         at += d
     return mean, covariance

@@ -86,7 +86,8 @@ class LogAxis:
     def log_message(self, message, u):
         power, rate = (columns(a) for a in message.naturals)
         u = u[..., 0]
-        log_p = power * u - rate * np.exp(np.minimum(u, 709.0)) - columns(message.log_normaliser())
+        log_rate = np.log(np.where(rate == 0, 1.0, np.abs(rate)))
+        log_p = power * u - np.sign(rate) * np.exp(np.minimum(u + log_rate, 700.0)) - columns(message.log_normaliser())
         return at_points(message, np.exp(np.minimum(u, 709.0)), log_p)
 
     def log_jacobian(self, u):
@@ -172,11 +173,12 @@ class LogitAxis:
         sound &= np.minimum(*belief.naturals) < 1e10  # narrower than that is rounding
         a, b = (np.where(sound, k + 1, 1.0) for k in belief.naturals)
         plain = sandwich(_matrix_of_logs(q), covariance)
-        information, slope, unit = _beta_geometry(a, b)
+        information, slope, log_unit = _beta_geometry(a, b)
         # errors of (E u, E excess), the excess taken about the belief's mean instead of the frame's centre
         one, zero = np.ones_like(q), np.zeros_like(q)
         turn = special.expit(np.where(sound, mean, 0.0)) - q
-        local = sandwich(matrix_of([[one, zero], [-turn / unit, 1 / unit]]), covariance)
+        per_unit = np.exp(-np.maximum(log_unit, -300.0))
+        local = sandwich(matrix_of([[one, zero], [-turn * per_unit, per_unit]]), covariance)
         chart = sandwich(matrix_of([[one, zero], [slope[:, 0], slope[:, 1]]]), local)
         se = errors_of(plain)
         return Projection(belief, (se[:, 0], se[:, 1]), plain, chart, half_trace(information, local), sound)
@@ -200,28 +202,29 @@ def _matrix_of_logs(q):
 
 
 def _beta_geometry(a, b):
-    """Of a Beta: covariance of (u, excess / unit), slope of the log chart variance in their means, and the unit.
+    """Of a Beta: covariance of (u, excess / unit), slope of the log chart variance in their means, and log unit.
 
-    The unit is ``q (1 - q)`` at the mean logit. Where one parameter dwarfs the other the exact expressions cancel, and
-    the limit is a Gamma of the smaller one.
+    The unit is the standard deviation of the excess, or nearly. Where one parameter dwarfs the other (and 1) the exact
+    expressions cancel, and the limit is a Gamma of the smaller one.
     """
     sign = np.where(a >= b, 1.0, -1.0)
     a, b = np.maximum(a, b), np.minimum(a, b)  # the excess is symmetric, and u changes its sign
-    logit = special.digamma(a) - special.digamma(b)
-    q, r = special.expit(logit), special.expit(-logit)
-    unit = q * r
-    pa, pb, pab = (special.polygamma(1, k) for k in (a, b, a + b))
-    # covariance of (u, excess / unit), then derivatives of their means by (log a, b)
-    cross = (r * pb - q * pa) / unit
-    exact = [pa + pb, cross, (r**2 * pb + q**2 * pa - pab) / unit**2]
-    by = [a * pa, -pb, a * (pab - q * pa) / unit, (pab - r * pb) / unit]
-    g = np.exp(special.digamma(b))
-    limit = [pb, pb - 1 / g, b / g**2 - 2 / g + pb]
-    limit_by = [np.ones_like(b), -pb, 1 - b / g, 1 / g - pb]
-    lopsided = a > 1e6 * b
-    uu, uv, vv = (np.where(lopsided, y, x) for x, y in zip(exact, limit, strict=True))
-    ua, ub, va, vb = (np.where(lopsided, y, x) for x, y in zip(by, limit_by, strict=True))
+    limit = a > 1e6 * np.maximum(b, 1.0)
+    psi_b, pb = special.digamma(b), special.polygamma(1, b)
+    log_r = special.log_expit(psi_b - special.digamma(a))
+    g = np.exp(psi_b)
+    in_limit = [pb, g * pb - 1, b - 2 * g + g**2 * pb, np.ones_like(b), -pb, g - b, 1 - g * pb]
+    log_unit = log_r - psi_b
+    a = np.minimum(a, 1e7 * np.maximum(b, 1.0))  # so that what is not used cannot overflow
+    r = special.expit(psi_b - special.digamma(a))
+    pa, pab = special.polygamma(1, a), special.polygamma(1, a + b)
+    less = np.where(b < 1e-5 * a, -b * special.polygamma(2, a), pa - pab)
+    unit = np.sqrt(r**2 * pb - r * (2 - r) * pa + less)
+    exact = [pa + pb, (r * pb - (1 - r) * pa) / unit, np.ones_like(b)]
+    exact += [a * pa, -pb, a * (r * pa - less) / unit, (pab - r * pb) / unit]
+    # covariances, then derivatives of the two means by (log a, b)
+    uu, uv, vv, ua, ub, va, vb = (np.where(limit, x, y) for x, y in zip(in_limit, exact, strict=True))
     by_spread = np.stack([a * special.polygamma(2, a), special.polygamma(2, b)], axis=-1) / (pa + pb)[:, None]
     slope = np.linalg.solve(matrix_of([[ua, va], [ub, vb]]), by_spread[..., None])[..., 0]
     slope[:, 0] *= sign
-    return matrix_of([[uu, sign * uv], [sign * uv, vv]]), slope, unit
+    return matrix_of([[uu, sign * uv], [sign * uv, vv]]), slope, np.where(limit, log_unit, np.log(unit))

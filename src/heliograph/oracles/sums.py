@@ -23,7 +23,10 @@ class Sums(NamedTuple):
     w2: np.ndarray  # (n,)
     w2t: np.ndarray  # (n, Q)
     w2tt: tuple[np.ndarray, ...]  # (n, q, q) for each block of statistics
-    tail: np.ndarray  # (n, M + 1), the largest log weights
+    unit: np.ndarray  # (n, Q), weighted mean size of each statistic in the first chunk; NaN before
+    tails: (
+        np.ndarray
+    )  # (n, 1 + number of blocks, M + 1), the largest log weights, alone and times each block's statistics
     blocks: tuple[slice, ...]
 
 
@@ -49,7 +52,8 @@ def empty_sums(n: int, blocks: tuple[slice, ...], n_replicates: int, n_tail: int
         w2=np.zeros(n),
         w2t=np.zeros((n, width)),
         w2tt=squares,
-        tail=np.full((n, n_tail + 1), -np.inf),
+        unit=np.full((n, width), np.nan),
+        tails=np.full((n, 1 + len(blocks), n_tail + 1), -np.inf),
         blocks=blocks,
     )
 
@@ -78,7 +82,7 @@ def add(sums: Sums, rows: np.ndarray, replicate: int, log_weights: np.ndarray, s
         for block, total in zip(sums.blocks, sums.w2tt, strict=True):
             part = weighted[:, :, block]
             total[rows] = total[rows] * shrink2[:, None] + np.swapaxes(part, 1, 2) @ part
-    _keep_largest(sums, rows, log_weights)
+    _keep_largest(sums, rows, w, log_weights, statistics)
 
 
 def estimate(sums: Sums) -> Estimate:
@@ -114,7 +118,22 @@ def estimate(sums: Sums) -> Estimate:
     return Estimate(mean, tuple(covariances), log_z, np.where(live, np.sqrt(relative), np.inf), ess)
 
 
-def _keep_largest(sums: Sums, rows: np.ndarray, log_weights: np.ndarray) -> None:
-    keep = sums.tail.shape[1]
-    both = np.concatenate([sums.tail[rows], log_weights], axis=1)
-    sums.tail[rows] = np.partition(both, both.shape[1] - keep, axis=1)[:, -keep:]
+def _keep_largest(sums: Sums, rows: np.ndarray, w: np.ndarray, log_weights: np.ndarray, statistics: np.ndarray) -> None:
+    """The largest weights, and the largest weights times the size of a port's statistics.
+
+    A weight may be harmless and its product with a statistic not: an expectation can rest on a few draws far out.
+    """
+    size = np.abs(statistics)
+    new = np.isnan(sums.unit[rows, 0])
+    if new.any():
+        p = w[new] + 1e-12  # all alike where nothing has a weight
+        unit = (p[:, None, :] @ size[new])[:, 0] / p.sum(axis=1)[:, None]
+        sums.unit[rows[new]] = np.maximum(unit, 1e-100)
+    size /= sums.unit[rows][:, None]
+    keep = sums.tails.shape[2]
+    for k in range(1 + len(sums.blocks)):
+        here = log_weights
+        if k:
+            here = log_weights + np.log(size[:, :, sums.blocks[k - 1]].sum(axis=-1) + 1e-300)
+        both = np.concatenate([sums.tails[rows, k], here], axis=1)
+        sums.tails[rows, k] = np.partition(both, both.shape[1] - keep, axis=1)[:, -keep:]

@@ -41,6 +41,8 @@ def uniforms_for(rng: np.random.Generator, n: int, dimension: int, kind: str, n_
     """A fresh supply; `kind` is "random" or "sobol"."""
     if kind not in ("random", "sobol"):
         raise ModelError(f"draws are 'random' or 'sobol', not {kind!r}")
+    if n_replicates < 4:
+        raise ModelError(f"the spread of {n_replicates} replicates is no standard error; 4 is the least")
     return Uniforms(rng, n, dimension, kind, n_replicates)
 
 
