@@ -284,9 +284,10 @@ def _log_binomial(k: np.ndarray, n: np.ndarray, p: np.ndarray, q: np.ndarray) ->
     s = a + b
     sure = (p == 0) | (q == 0)
     pp, qq = np.where(sure, 0.5, p), np.where(sure, 0.5, q)
-    fit = a * excess((s * pp - a) / a) + b * excess((s * qq - b) / b)
+    fit = _misfit(a, s * pp) + _misfit(b, s * qq)
     log_mass = -fit + binet(s) - binet(a) - binet(b) + 0.5 * (np.log(s) - np.log(a) - np.log(b) - _LOG_2PI)
-    edge = xlogy(np.maximum(k, 0.0), np.where(k > 0, p, 1.0)) + xlogy(np.maximum(l, 0.0), np.where(l > 0, q, 1.0))
+    # at the edges one power is left; of a probability near 1 the logarithm is that of the other one
+    edge = np.where(k > 0, k * _log_near_1(p, q), 0.0) + np.where(l > 0, l * _log_near_1(q, p), 0.0)
     return np.where(inner & ~sure, log_mass, np.where(inner, -np.inf, edge))
 
 
@@ -306,6 +307,19 @@ def _log_rise(a: np.ndarray, total: np.ndarray, power: float) -> np.ndarray:
     if power == 1.0:
         return np.log(a / total)
     return gammaln(a + power) - gammaln(a) - gammaln(total + power) + gammaln(total)
+
+
+def _misfit(k: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """``k log(k / mean) + mean - k >= 0``, exact also where the two are close."""
+    ratio = mean / k
+    near = np.abs(ratio - 1.0) < 0.5
+    return k * np.where(near, excess(np.where(near, (mean - k) / k, 0.0)), ratio - 1.0 - np.log(ratio))
+
+
+def _log_near_1(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """``log p``, exact also where ``p = 1 - q`` is near 1."""
+    near = p > 0.5
+    return np.where(near, np.log1p(-np.where(near, q, 0.0)), np.maximum(_log(np.asarray(p)), -1e300))
 
 
 def _log(x: np.ndarray) -> np.ndarray:

@@ -153,30 +153,34 @@ def _hermite(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _narrow_site(m: np.ndarray, v: np.ndarray, label: np.ndarray, high: float) -> tuple[np.ndarray, np.ndarray]:
     """By the derivatives of log Z, so that narrow cavities lose no digits and v = 0 is the limit."""
-    total, first, second = _narrow_sigmoids(label * m, v, high)
+    x = label * m
+    total, first, second = _narrow_sigmoids(x, v, high)
     slope = first / total
-    bend = (2.0 * second - first) / total - slope * slope
-    bend = np.minimum(bend, 0.0)  # log-concave, see above
+    # log-concave, see above
+    bend = np.minimum((2.0 * second - first) / total - slope * slope, 0.0)
+    slope = np.where(x < 0, 1.0 - slope, slope)
     ratio = 1.0 + v * bend
     precision = -bend / ratio
     return label * slope / ratio + m * precision, precision
 
 
 def _narrow_sigmoids(x: np.ndarray, v: np.ndarray, high: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means over N(x, v) of ``s``, ``s q`` and ``s q^2`` for ``s = sigmoid(z)`` and ``q = 1 - s``.
+    """Means over N(x, v) of s, ``s r`` and ``s r^2`` for ``s = sigmoid(z)`` and r the smaller of s and 1 - s.
 
-    Error 3e-14 with 4 Gauss-Hermite nodes below a variance of 1e-3, 2e-14 with 6 below 1e-2.
+    Of the two, r has the exact small numbers in its differences: s where x < 0, 1 - s elsewhere. Error 3e-14 with 4
+    Gauss-Hermite nodes below a variance of 1e-3, 2e-14 with 6 below 1e-2.
     """
     u, w = _hermite(4 if high <= 1e-3 else 6)
     half = u.size
     y = np.empty((2 * half, x.size))
     np.exp(u * np.sqrt(v), out=y[:half])
     np.divide(1.0, y[:half], out=y[half:])
-    y *= np.exp(np.clip(x, -700.0, 700.0))  # exp(z); beyond 700 the sigmoid is 0 or 1 to every digit
-    q = 1.0 / (1.0 + y)
-    y *= q
-    total = w @ y
-    y *= q
-    first = w @ y
-    y *= q
-    return total, first, w @ y
+    y *= np.exp(np.maximum(-np.abs(x), -700.0))  # exp(-|z|); beyond 700 the sigmoid is 0 or 1 to every digit
+    s = 1.0 / (1.0 + y)
+    y *= s  # now r
+    s = np.where(x < 0, y, s)
+    total = w @ s
+    s *= y
+    first = w @ s
+    s *= y
+    return total, first, w @ s

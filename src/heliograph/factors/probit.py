@@ -120,10 +120,13 @@ def _tilt_rows(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:
     log_z = panels.tilt(log_t) + power * log_ndtr(z) - 0.5 * ((z - m) ** 2 / v + _LOG_2PI + np.log(v))
     move = panels.integrate(d)
     centred = d - of(move)
-    gain = power * (_hazard(of(z) + d) - of(h))
+    hazard = _hazard(of(z) + d)
+    gain = power * (hazard - of(h))
     mean, ratio = z + move, panels.integrate(centred * centred) / v
     slope = power * h + panels.integrate(gain)
-    bend = panels.integrate(centred * gain) / v
+    # two forms of one number: over a narrow cavity the hazard hardly changes, over a wide one its own bend is a kink
+    narrow = panels.integrate((gain - of(panels.integrate(gain))) ** 2 - power * hazard * (of(z) + d + hazard))
+    bend = np.where(v < 0.01, narrow, panels.integrate(centred * gain) / v)
     at = power * _hazard(m)
     return Tilt(
         np.where(point, power * log_ndtr(m), log_z),
