@@ -19,6 +19,7 @@ from heliograph.engine import (
 from heliograph.errors import ConvergenceWarning, HeliographError, ModelError, OracleWarning, UnsupportedError
 from heliograph.factors import supported
 from heliograph.factors.black_box import BlackBox, factor
+from heliograph.factors.saving import load_factor
 from heliograph.families import (
     Bernoulli,
     Beta,
@@ -66,6 +67,7 @@ __all__ = [
     "errors",
     "factor",
     "infer",
+    "load_factor",
     "steps",
     "supported",
 ]

@@ -38,7 +38,7 @@ def test_a_kept_step_is_not_changed_by_later_sweeps():
 
 
 def test_rules_combine():
-    info = hg.SweepInfo(5, 1e-3, "w", 0.0, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
+    info = hg.SweepInfo(5, 1e-3, "w", 0.0, False, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
     few, small = hg.after(5), hg.changed_less_than(1e-6)
     assert (few | small)(info) and not (few & small)(info)
     assert not (few | small).converged(info)

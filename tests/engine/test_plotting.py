@@ -53,7 +53,7 @@ def test_the_moving_average_passes_over_what_is_not_known():
 
 
 def test_a_run_that_learned_nothing_shows_its_changes(tmp_path):
-    infos = [SweepInfo(k, c, "x", 0.0, False, *[0] * 6, *[0.0] * 4) for k, c in ((1, 1.0), (2, 0.1), (3, 0.0))]
+    infos = [SweepInfo(k, c, "x", 0.0, False, *[0] * 6, *[0.0] * 5) for k, c in ((1, 1.0), (2, 0.1), (3, 0.0))]
     path = tmp_path / "change.png"
     figure = plot_trace(Trace(infos, []), path)
     (line,) = figure.axes[0].lines

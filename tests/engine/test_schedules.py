@@ -46,6 +46,7 @@ def test_power_ep_with_a_small_power_tends_to_the_variational_posterior_and_diff
     ep, half = model.infer(tolerance=1e-9), model.infer(power=0.5, tolerance=1e-9)
     assert half.converged
     gap = np.abs(ep[w].mean - half[w].mean).max()
+    assert 1e-6 < abs(ep.log_evidence - half.log_evidence) < 0.5
     assert 1e-6 < gap < 0.05  # another fixed point, close by
 
 
@@ -67,3 +68,14 @@ def test_the_same_seed_gives_the_same_bits():
     model, w = _regression("probit", 7, 30, 3)
     a, b = model.infer(seed=5), model.infer(seed=5)
     assert np.array_equal(a[w].mean, b[w].mean) and a.log_evidence == b.log_evidence
+
+
+def test_power_ep_of_gaussian_factors_is_exact_in_posterior_and_evidence():
+    rng = np.random.default_rng(8)
+    x, y = rng.standard_normal((12, 2)), rng.standard_normal(12)
+    model = hg.Model()
+    w = model.gaussian("w", np.zeros(2), covariance=np.eye(2))
+    model.gaussian("y", x @ w, variance=0.5, observed=y)
+    plain, power = model.infer(), model.infer(power=0.5)
+    assert np.allclose(plain[w].mean, power[w].mean, atol=1e-9)
+    assert power.log_evidence == pytest.approx(plain.log_evidence, abs=1e-8)

@@ -257,7 +257,7 @@ class _Run:
         self.trace.invocations.extend(c.invocations)
         return SweepInfo(
             sweep, change, moving, self.damping, broken, c.n_messages, c.n_improper, c.n_skipped, c.n_failed, c.n_asked,
-            c.n_evaluations, clock() - start, c.seconds_oracle, c.seconds_learning, c.seconds_prediction,
+            c.n_evaluations, c.noise, clock() - start, c.seconds_oracle, c.seconds_learning, c.seconds_prediction,
         )  # fmt: skip
 
     def _step(self, info: SweepInfo, converged: bool) -> Step:
@@ -271,4 +271,6 @@ class _Run:
                 sender.send(task, 0.0)
             self.trace.late = sender.counts
 
-        return Step(Posterior(self.graph, tables, self.trace, converged, estimate, complete, self.late), info)
+        settings = self.sender.power, self.sender.conduct
+        posterior = Posterior(self.graph, tables, self.trace, converged, estimate, complete, self.late, *settings)
+        return Step(posterior, info)

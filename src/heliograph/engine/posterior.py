@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -34,11 +35,14 @@ class Posterior:
         error_estimate: float,
         complete: Callable[[], None] | None = None,
         late: frozenset[int] = frozenset(),
+        power: float = 1.0,
+        conduct: Any = None,
     ) -> None:
         self._graph = graph
         self._unfinished = tables
         self._complete = complete  # sends the messages that only a reader needs
         self._late = late  # the nodes that those messages go to
+        self._power, self._conduct = power, conduct
         self.trace = trace
         self.converged = converged
         self.error_estimate = error_estimate  # nats that learned messages may have added to the posterior; 0 if none is
@@ -82,7 +86,7 @@ class Posterior:
     @cached_property
     def log_evidence(self) -> float:
         """``log p(observed)`` as EP estimates it; exact on trees of exact factors."""
-        return log_evidence(self._graph, self._tables)
+        return log_evidence(self._graph, self._tables, self._power, self._conduct)
 
     def as_prior(self) -> Mapping[str, Family]:
         """The beliefs of the user's unobserved variables by name, to be the priors of the next batch.
@@ -111,7 +115,9 @@ class Posterior:
         lines += ["", f"log evidence {self.log_evidence:.6g}; {state} after {self.n_sweeps} sweeps"]
         if self.trace.sweeps:
             lines.append(repr(self.trace))
-        if self.error_estimate:
+        if np.isnan(self.error_estimate):
+            lines.append("learned messages: this operator gives no estimate of the posterior error")
+        elif self.error_estimate:
             lines.append(f"learned messages: estimated posterior error {self.error_estimate:.2g} nats")
         return "\n".join(lines)
 

@@ -29,6 +29,7 @@ class Counts:
     n_failed: int = 0
     n_asked: int = 0
     n_evaluations: int = 0
+    noise: float = 0.0
     seconds_oracle: float = 0.0
     seconds_learning: float = 0.0
     seconds_prediction: float = 0.0
@@ -106,6 +107,8 @@ class Sender:
         counts.n_failed += int(failed.sum())
         counts.n_asked += int(reply.n_asked)
         counts.n_evaluations += int(reply.n_evaluations)
+        if reply.expected_kl is not None and asked.any():
+            counts.noise += float(np.sum(reply.expected_kl[asked]))
         counts.seconds_oracle += reply.seconds_oracle
         counts.seconds_learning += reply.seconds_learning
         counts.seconds_prediction += reply.seconds_prediction

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from heliograph.engine.trace import SweepInfo
 
+_NOISE = 4.0  # two sweeps' draws differ by twice the noise of one on average; twice that is no progress any more
+
 __all__ = ["StopRule", "after", "after_seconds", "changed_less_than"]
 
 
@@ -46,8 +48,13 @@ class StopRule:
 
 
 def changed_less_than(nats: float) -> StopRule:
-    """Stop when no belief moved by more than `nats` (KL) in the last sweep."""
-    return StopRule(lambda info: info.change <= nats, f"changed_less_than({nats:g})", convergence=True)
+    """Stop when no belief moved by more than `nats` (KL) in the last sweep, or by more than sampling noise explains.
+
+    A sweep that asked a sampling oracle anew moves the beliefs by about the noise of its answers for ever after.
+    """
+    return StopRule(
+        lambda info: info.change <= max(nats, _NOISE * info.noise), f"changed_less_than({nats:g})", convergence=True
+    )
 
 
 def after(sweeps: int) -> StopRule:

@@ -24,6 +24,7 @@ class SweepInfo(NamedTuple):
     n_failed: int  # messages that the oracle could not give; the old ones were kept
     n_asked: int
     n_evaluations: int  # of black-box functions, by oracle and reference together
+    noise: float  # nats by which fresh draws alone may have moved the beliefs; 0 where nothing was asked
     seconds: float
     seconds_oracle: float
     seconds_learning: float

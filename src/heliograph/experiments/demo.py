@@ -113,6 +113,6 @@ def _solve(problem: str, ways: dict[str, Any], seed: int, tell: Tell, build: Cal
                 seconds,
                 float(exact.kl(belief)),
                 posterior.error_estimate,
-            )  # fmt: skip
+            )
         )
     return rows

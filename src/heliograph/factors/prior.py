@@ -59,7 +59,6 @@ class Prior(Factor):
     ports = ("x",)
     families: ClassVar = {"x": (Gaussian, MultivariateGaussian, Gamma, Beta, Bernoulli, Categorical, Dirichlet)}
     how: ClassVar = {"x": "closed form"}
-    powers = True
 
     def __init__(self, message: Family | None = None) -> None:
         self.fixed = message  # one entry per element of the plate
@@ -68,7 +67,7 @@ class Prior(Factor):
         """The fixed message itself."""
         if self.fixed is None:
             raise ValueError("this Prior holds no message; make it with Prior(message)")
-        return self.fixed if power == 1.0 else self.fixed**power
+        return self.fixed
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of the fixed message times the incoming one."""
