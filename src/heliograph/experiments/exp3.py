@@ -13,8 +13,18 @@ from heliograph.experiments.parts import Part
 
 __all__ = ["EXPERIMENT", "assemble_sequences", "parts_of_sequence"]
 
-QUICK = {"n_problems": 6, "d": 20, "n": 300, "n_test": 10_000, "sweeps": 10, "particles": 2_000, "methods": METHODS}
-FULL = {**QUICK, "n_problems": 30, "particles": 500_000}
+QUICK = {
+    "n_problems": 6,
+    "d": 20,
+    "n": 300,
+    "n_test": 10_000,
+    "sweeps": 10,
+    "particles": 2_000,  # of sampling, which asks for every message
+    "jit_particles": 20_000,  # of those that ask now and then
+    "methods": METHODS,
+    "operators": {"neural": {"messages": 1200, "max_iter": 150}},
+}
+FULL = {**QUICK, "n_problems": 30, "particles": 500_000, "jit_particles": 500_000, "operators": {}}
 
 
 def parts_of_sequence(

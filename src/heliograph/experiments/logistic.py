@@ -19,6 +19,7 @@ from heliograph.experiments.recording import recorded_messages
 from heliograph.factors.black_box import BlackBox, factor
 from heliograph.families import Beta, Gaussian, MultivariateGaussian
 from heliograph.operators.kjit import Kjit
+from heliograph.operators.neural import Neural
 from heliograph.oracles import ImportanceOracle
 
 __all__ = ["METHODS", "Problem", "logistic_factor", "solve_sequence", "synthetic_sequence", "uci_sequence"]
@@ -114,13 +115,15 @@ def _settings(
     if method == "sampling":
         return {"operator": "ask", "oracle": answering}
     if method == "kjit":
-        return {"operator": Kjit(**given), "oracle": answering}
+        return {"operator": Kjit(**{"settings": "text", **given}), "oracle": answering}
     if method == "kjit program":
         return {"operator": Kjit(**{"settings": "program", **given}), "oracle": answering}
     if method == "neural":
-        incoming = recorded_messages(seed + 10_000, n_problems=8, most=5000)
-        box.train(np.random.default_rng(seed), incoming, "neural", ImportanceOracle(2048))
-        return {"operator": "neural", "oracle": answering}
+        size = {"messages": 5000, "max_iter": 1000, **given}
+        incoming = recorded_messages(seed + 10_000, n_problems=8, most=size["messages"])
+        network = Neural(max_iter=size["max_iter"])
+        box.train(np.random.default_rng(seed), incoming, network, ImportanceOracle(2048))
+        return {"operator": box.operator(network), "oracle": answering}
     if method == "learned":
         return {"operator": "learned", "oracle": ImportanceOracle(), **given}
     return {"operator": method, "oracle": answering}
