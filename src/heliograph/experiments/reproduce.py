@@ -114,14 +114,14 @@ def run(runs: Sequence[Run], store: Store, jobs: int = 1) -> Iterator[tuple[Step
     """Yield a step, with the part's result, after every part of all runs; parts that two runs share are done once."""
     parts = list({part.key: part for one in runs for part in one.parts}.values())
     left = [part for part in parts if not store.path(part).exists()]
-    n_done, heard = 0, {}
+    heard: dict[str, bool] = {}
 
     def running() -> tuple[str, ...]:
         return tuple(part.name for part in left[:jobs])  # they are started in this order
 
     yield Step(None, False, 0, len(parts), running()), None
-    for part, result in run_parts(parts, store, jobs, lambda part, reused: heard.update({part.key: reused})):
-        n_done += 1
+    finished = run_parts(parts, store, jobs, lambda part, reused: heard.update({part.key: reused}))
+    for n_done, (part, result) in enumerate(finished, 1):
         left = [other for other in left if other.key != part.key]
         yield Step(part, heard[part.key], n_done, len(parts), running()), result
 

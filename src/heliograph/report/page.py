@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from heliograph.experiments.reproduce import read_results
 from heliograph.report.batch import draw_exp1, draw_exp2, draw_features
 from heliograph.report.sentences import sentences_of
 from heliograph.report.sequences import draw_exp3, draw_exp4, draw_exp5
-from heliograph.report.style import Picture, label, number, save
+from heliograph.report.style import Picture, label, look, number
 from heliograph.report.tables import Cell, Table, tables_of
 
 __all__ = ["build", "page_of"]
@@ -29,8 +28,8 @@ _DRAW = {
     "features": draw_features,
 }
 _LEADS = {
-    "exp1": "A message operator is trained on messages of finished EP runs and asked about others. The error is KL(label || prediction) of "
-    "the belief sent to z.",
+    "exp1": "A message operator is trained on messages of finished EP runs and asked about others. The error is "
+    "KL(label || prediction) of the belief sent to z.",
     "exp2": "How doubt behaves along two curves through the space of messages, and whether small doubt means small error.",
     "exp3": "Logistic regressions, one after another, while the operator learns the logistic factor's messages as it goes and asks "
     "an oracle when it is in doubt.",
@@ -81,32 +80,37 @@ def build(folder: Path) -> Path:
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
     page = folder / "report.html"
-    pictures = {name: _DRAW[name](outcome.json, outcome.series) for name, outcome in results.items()}
-    for picture in (p for some in pictures.values() for p in some):
-        save(picture.figure, figures / f"{picture.name}.pdf", metadata={"CreationDate": None})
+    with look():
+        pictures = {name: _DRAW[name](outcome.json, outcome.series) for name, outcome in results.items()}
+        for picture in (p for some in pictures.values() for p in some):
+            picture.figure.savefig(figures / f"{picture.name}.png", dpi=150)
+            picture.figure.set_layout_engine("none")  # the layout is found, and finding it is half of the work
+            picture.figure.savefig(figures / f"{picture.name}.pdf", metadata={"CreationDate": None}, dpi=150)
     page.write_text(page_of(results, pictures, figures), encoding="utf-8")
     return page
 
 
-def page_of(results: dict[str, Outcome], pictures: dict[str, list[Picture]], figures: Path | None = None) -> str:
-    """The whole page; figures are also written as PNG to a folder, if there is one."""
+def page_of(results: dict[str, Outcome], pictures: dict[str, list[Picture]], figures: Path) -> str:
+    """The whole page, with the figures' PNG files from a folder put into it."""
     return "".join(_page(results, pictures, figures))
 
 
-def _page(results: dict[str, Outcome], pictures: dict[str, list[Picture]], figures: Path | None) -> Iterator[str]:
+def _page(results: dict[str, Outcome], pictures: dict[str, list[Picture]], figures: Path) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    yield f'<title>Heliograph: the paper\'s experiments</title>\n<link rel="icon" href="data:,">\n<style>\n{_CSS}\n</style>\n</head>\n'
+    yield "<title>Heliograph: the paper's experiments</title>\n"
+    yield f'<link rel="icon" href="data:,">\n<style>\n{_CSS}\n</style>\n</head>\n'
     yield "<body>\n<header>\n<h1>Kernel-based just-in-time learning for expectation propagation, done again</h1>\n"
-    yield "<p>Every table and figure of the paper, with its own numbers beside ours, and the comparison it did not make: how far is each "
-    yield "posterior from that of exact EP? Numbers in small print under ours are the paper's.</p>\n<nav><ul>\n"
+    yield "<p>Every table and figure of the paper, with its own numbers beside ours, and the comparison it did not make: "
+    yield "how far is each posterior from that of exact EP? Numbers in small print under ours are the paper's.</p>\n<nav><ul>\n"
     for name in results:
         yield f'<li><a href="#{name}">{html.escape(_title(name))}</a></li>\n'
     yield "</ul></nav>\n</header>\n<main>\n"
     for name, outcome in results.items():
         yield from _section(name, outcome.json, pictures[name], figures)
-    yield "</main>\n<footer>\n<p>Written by <code>heliograph reproduce</code>; <code>heliograph report</code> draws it again from the "
-    yield "saved results. Figures are also in the folder <code>figures</code>, as PNG and PDF.</p>\n</footer>\n</body>\n</html>\n"
+    yield "</main>\n<footer>\n<p>Written by <code>heliograph reproduce</code>; <code>heliograph report</code> draws it again "
+    yield "from the saved results. Figures are also in the folder <code>figures</code>, as PNG and PDF.</p>\n"
+    yield "</footer>\n</body>\n</html>\n"
 
 
 def _title(name: str) -> str:
@@ -114,12 +118,12 @@ def _title(name: str) -> str:
     return f"{head}: {EXPERIMENTS[name].title[0].lower()}{EXPERIMENTS[name].title[1:]}"
 
 
-def _section(name: str, told: dict[str, Any], pictures: list[Picture], figures: Path | None) -> Iterator[str]:
+def _section(name: str, told: dict[str, Any], pictures: list[Picture], figures: Path) -> Iterator[str]:
     yield f'<section id="{name}">\n<h2>{html.escape(_title(name))}</h2>\n<p>{html.escape(_LEADS[name])}</p>\n'
     if not told.get("complete", True):
         done, of = told["parts"]
-        yield f'<p class="note">This run was interrupted: {done} of {of} parts are finished, and only these are shown. The same command '
-        yield "goes on from here.</p>\n"
+        yield f'<p class="note">This run was interrupted: {done} of {of} parts are finished, and only these are shown. '
+        yield "The same command goes on from here.</p>\n"
     yield '<ul class="said">\n'
     for sentence in sentences_of(told):
         yield f"<li>{html.escape(sentence)}</li>\n"
@@ -133,19 +137,16 @@ def _section(name: str, told: dict[str, Any], pictures: list[Picture], figures: 
     yield "</section>\n"
 
 
-def _figure(picture: Picture, figures: Path | None) -> Iterator[str]:
-    buffer = io.BytesIO()
-    save(picture.figure, buffer, format="png", dpi=150)
-    if figures is not None:
-        (figures / f"{picture.name}.png").write_bytes(buffer.getvalue())
+def _figure(picture: Picture, figures: Path) -> Iterator[str]:
     width, height = (round(150 * x) for x in picture.figure.get_size_inches())
+    data = base64.b64encode((figures / f"{picture.name}.png").read_bytes()).decode()
     image = (
-        f'<img alt="{html.escape(picture.alt)}" width="{width}" height="{height}" '
-        f'src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+        f'<img alt="{html.escape(picture.alt)}" width="{width}" height="{height}" src="data:image/png;base64,{data}">'
     )
     if picture.wide:
         image = f'<div class="scroll" tabindex="0" role="group" aria-label="wide figure">{image}</div>'
-    yield f"<figure{' class=wide' if picture.wide else ''}>{image}<figcaption>{html.escape(picture.caption)}</figcaption></figure>\n"
+    kind = ' class="wide"' if picture.wide else ""
+    yield f"<figure{kind}>{image}<figcaption>{html.escape(picture.caption)}</figcaption></figure>\n"
 
 
 def _table(table: Table) -> Iterator[str]:

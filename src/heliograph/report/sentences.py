@@ -107,8 +107,8 @@ def _exp3(told: dict[str, Any]) -> list[str]:
         calls = methods["kjit"]["oracle_calls"]
         falls = calls[-1] < calls[0]
         said.append(
-            f"KJIT asks {calls[0]:,} times in the first problem and {number(float(np.mean(calls[1:])))} times in a later one: its asks "
-            + ("fall, as they should." if falls else "do not fall.")
+            f"KJIT asks {calls[0]:,} times in the first problem and {number(float(np.mean(calls[1:])))} times in a later one: "
+            "its asks " + ("fall, as they should." if falls else "do not fall.")
         )
     if {"kjit", "sampling"} <= set(methods):
         ratio = np.mean(methods["sampling"]["seconds"]) / methods["kjit"]["seconds"][-1]
@@ -165,9 +165,10 @@ def _exp5(told: dict[str, Any]) -> list[str]:
         if method in methods and len(methods[method]["oracle_calls"]) > 1:
             row = methods[method]
             falls = [s[0] >= s[-1] for s in row["asked_per_sweep"] if len(s) > 1]
+            calls = ", ".join(f"{c:,}" for c in row["oracle_calls"])
             said.append(
-                f"{label(method)} asks {', '.join(f'{c:,}' for c in row['oracle_calls'])} times on the data sets in order; the last sweep "
-                f"asks no more often than the first on {sum(falls)} of {len(falls)}."
+                f"{label(method)} asks {calls} times on the data sets in order; the last sweep asks no more "
+                f"often than the first on {sum(falls)} of {len(falls)}."
             )
     return said
 
@@ -191,8 +192,9 @@ def _exp4(told: dict[str, Any]) -> list[str]:
             )
             word = "at least" if least >= 0.999 else "below"
             said.append(
-                f"{label(method)} asks {row['oracle_calls']:,} times in {n:,} problems; its correlations with the exact posteriors are "
-                f"{word} .999 (smallest {least:.6f}), its worst posterior is {number(row['worst_posterior_kl'])} nats away."
+                f"{label(method)} asks {row['oracle_calls']:,} times in {n:,} problems; its correlations with the exact "
+                f"posteriors are {word} .999 (smallest {least:.6f}), its worst posterior is "
+                f"{number(row['worst_posterior_kl'])} nats away."
             )
     said.append("The paper's program asked 69 times in 1,500 problems, 28 of them in the first 50.")
     return said

@@ -11,6 +11,7 @@ from heliograph.report.style import Picture, colour, label, marker, new_figure
 __all__ = ["draw_exp3", "draw_exp4", "draw_exp5"]
 
 _WINDOW = 50  # messages of the moving average
+_BEYOND = 1e5  # what is larger is drawn here, so that the others can be told apart
 
 
 def _clean(values: list[Any]) -> np.ndarray:
@@ -60,10 +61,10 @@ def _trace(
     figure.legend(loc="outside upper right", ncols=4, markerscale=3)
     return Picture(
         f"{name}_trace_{method.replace(' ', '_')}",
-        f"Log predictive variance of {label(method)} over {len(level):,} messages in {len(starts)} problems; asked {len(asked):,} times, "
-        f"{np.sum(asked > len(level) // 2):,} of them in the second half.",
-        f"{label(method)}'s uncertainty over time. Dashed lines are the beginnings of problems, ticks at the bottom are questions to the "
-        "oracle.",
+        f"Log predictive variance of {label(method)} over {len(level):,} messages in {len(starts)} problems; asked "
+        f"{len(asked):,} times, {np.sum(asked > len(level) // 2):,} of them in the second half.",
+        f"{label(method)}'s uncertainty over time. Dashed lines are the beginnings of problems, ticks at the bottom are "
+        "questions to the oracle.",
         figure,
         wide=True,
     )
@@ -71,19 +72,30 @@ def _trace(
 
 def _per_problem(told: dict[str, Any], key: str, name: str, ylabel: str, caption: str, log: bool) -> Picture:
     figure, axis = new_figure()
-    n = 1
-    for method, row in told["methods"].items():
+    n, kinds = 1, "datasets" in told
+    for k, (method, row) in enumerate(told["methods"].items()):
         y = _clean(row[key])
         n = max(n, len(y))
         if log:
-            y = np.where(y > 0, y, np.nan)
+            if (y > _BEYOND).any():
+                caption += f" {label(method)} leaves the picture and is drawn at its edge."
+            y = np.where(y > 0, np.minimum(y, _BEYOND), np.nan)
+        # data sets have no order to draw a line along: dots side by side
+        x = np.arange(1, len(y) + 1) + (0.1 * (k - 0.5 * (len(told["methods"]) - 1)) if kinds else 0.0)
         axis.plot(
-            np.arange(1, len(y) + 1), y, marker=marker(method), ms=4, lw=1.2, color=colour(method), label=label(method)
+            x,
+            y,
+            marker(method) if kinds else f"{marker(method)}-",
+            ms=4,
+            lw=1.2,
+            color=colour(method),
+            label=label(method),
         )
     if log:
         axis.set_yscale("log")
-    if "datasets" in told:
+    if kinds:
         axis.set_xticks(range(1, len(told["datasets"]) + 1), [d.replace("_", "\n") for d in told["datasets"]])
+        axis.grid(False, axis="x")
     else:
         axis.set_xlabel("problem")
         axis.xaxis.get_major_locator().set_params(integer=True)
@@ -112,7 +124,8 @@ def _draw_sequence(told: dict[str, Any], series: dict[str, Any], name: str, thre
             _per_problem(told, "seconds", f"{name}_seconds", "seconds", "Inference time per problem, log axis.", True),
             _per_problem(told, "posterior_kl", f"{name}_posterior_kl", "KL(exact EP || its), nats",
                          "How far each posterior is from exact EP's: the comparison that the paper did not make.", True),
-            _per_problem(told, "oracle_calls", f"{name}_calls", "oracle calls", "Questions per problem, log axis (none is not shown).", True),
+            _per_problem(told, "oracle_calls", f"{name}_calls", "oracle calls",
+                         "Questions per problem, log axis (none is not shown).", True),
         ]  # fmt: skip
     return [p for p in pictures if p is not None]
 
