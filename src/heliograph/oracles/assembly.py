@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.families import Family, concatenate
+from heliograph.families import Family, Gamma, concatenate
 from heliograph.oracles.answer import Answer
 from heliograph.oracles.axis import Projection
 from heliograph.oracles.problem import Port, Problem
@@ -38,20 +38,7 @@ def ports_of(problem: Problem) -> tuple[Port, ...]:
 
 def frame_of(problem: Problem, u: np.ndarray, v: np.ndarray, log_weights: np.ndarray) -> Frame:
     """A frame from the first weighted draws; it need not be good, only near."""
-    top = log_weights.max(axis=1, keepdims=True)
-    some = np.isfinite(top)
-    w = np.exp(np.where(some, log_weights - np.where(some, top, 0.0), 0.0))
-    w = w / w.sum(axis=1, keepdims=True)
-    centres, scales = {}, {}
-    for port in ports_of(problem):
-        c = v if port is problem.output else u[..., port.columns]
-        mean = np.einsum("ns,nsd->nd", w, c)
-        variance = np.einsum("ns,nsd->nd", w, (c - mean[:, None]) ** 2)
-        centres[port.name] = mean
-        # a variance of 0 (one draw has all the weight) or a rounding error must not become the unit
-        least = np.abs(mean) * 1e-12 + 1e-100
-        scales[port.name] = np.maximum(np.sqrt(variance), least)
-    return Frame(centres, scales)
+    return frame_of_points(problem, np.arange(len(u)), u, v, log_weights)
 
 
 def join_frames(frames: list[Frame]) -> Frame:
@@ -66,26 +53,46 @@ def join_frames(frames: list[Frame]) -> Frame:
 def frame_of_points(problem: Problem, row: np.ndarray, u: np.ndarray, v: np.ndarray, log_weights: np.ndarray) -> Frame:
     """The same from weighted points (c, g, D), c of them of row ``row[c]``."""
     n = problem.n
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, row, log_weights.max(axis=1))
-    w = np.exp(log_weights - np.where(np.isfinite(top), top, 0.0)[row][:, None])
-    total = np.maximum(np.bincount(row, w.sum(axis=1), minlength=n), 1e-300)
+    top = _highest(n, row, log_weights)
+    alike = np.isneginf(top)[row][:, None]  # where nothing has a weight
+    log_w = np.where(alike, 0.0, log_weights - np.where(np.isfinite(top), top, 0.0)[row][:, None])
+    w = np.exp(log_w)
+    total = np.maximum(_summed(n, row, w.sum(axis=1)[:, None]), 1e-300)  # a row may have no points
     centres, scales = {}, {}
     for port in ports_of(problem):
         c = v if port is problem.output else u[..., port.columns]
-        mean, variance = np.zeros((n, c.shape[-1])), np.zeros((n, c.shape[-1]))
-        np.add.at(mean, row, (w[:, None] @ c)[:, 0])
-        mean /= total[:, None]
-        np.add.at(variance, row, (w[:, None] @ (c - mean[row][:, None]) ** 2)[:, 0])
+        mean = _summed(n, row, (w[:, None] @ c)[:, 0]) / total
         centres[port.name] = mean
-        scales[port.name] = np.maximum(np.sqrt(variance / total[:, None]), np.abs(mean) * 1e-12 + 1e-100)
+        if isinstance(port.message, Gamma):
+            # its frame has the mean itself, which may be hundreds of nats above the mean logarithm
+            higher = _highest(n, row, log_w + c[..., 0])
+            mass = _summed(n, row, np.exp(log_w + c[..., 0] - higher[row][:, None]).sum(axis=1)[:, None])
+            found = mass > 0
+            log_mean = np.where(found, higher[:, None], 0.0) + np.log(np.where(found, mass, 1.0)) - np.log(total)
+            scales[port.name] = np.where(found, log_mean - mean, 0.0)
+            continue
+        variance = _summed(n, row, (w[:, None] @ (c - mean[row][:, None]) ** 2)[:, 0]) / total
+        # a variance of 0 (one draw has all the weight) or a rounding error must not become the unit
+        scales[port.name] = np.maximum(np.sqrt(variance), np.abs(mean) * 1e-12 + 1e-100)
     return Frame(centres, scales)
 
 
+def _highest(n: int, row: np.ndarray, values: np.ndarray) -> np.ndarray:
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, row, values.max(axis=1))
+    return top
+
+
+def _summed(n: int, row: np.ndarray, values: np.ndarray) -> np.ndarray:
+    total = np.zeros((n, *values.shape[1:]))
+    np.add.at(total, row, values)
+    return total
+
+
 def blocks_of(problem: Problem) -> tuple[slice, ...]:
-    """Where the statistics of each port stand, and last the share of outputs that rounded onto an edge."""
+    """Where the statistics of each port stand, and last the shares of outputs that rounded onto a lower or upper edge."""
     blocks, at = [], 0
-    for q in (*(p.axis.n_statistics for p in ports_of(problem)), 1):
+    for q in (*(p.axis.n_statistics for p in ports_of(problem)), 2):
         blocks.append(slice(at, at + q))
         at += q
     return tuple(blocks)
@@ -99,7 +106,8 @@ def statistics_of(
     for port in ports_of(problem):
         c = v if port is problem.output else u[..., port.columns]
         parts.append(port.axis.statistics(c, frame.centres[port.name][rows], frame.scales[port.name][rows]))
-    return np.concatenate([*parts, edge[..., None].astype(float)], axis=-1)
+    edges = np.stack([edge < 0, edge > 0], axis=-1).astype(float)
+    return np.concatenate([*parts, edges], axis=-1)
 
 
 def answer_of(
@@ -116,9 +124,10 @@ def answer_of(
 ) -> Answer:
     """Project; a row fails if it is marked, or if the statistics of any port belong to no member of its family."""
     blocks = blocks_of(problem)
-    on_edge = mean[:, blocks[-1].start]
+    on_edges = mean[:, blocks[-1]]
+    on_edge = on_edges.sum(axis=1)
     projections: dict[str, Projection] = {}
-    failed, lost = failed.copy(), {}
+    failed, lost = failed | _rounded_weights(problem.output, on_edges), {}
     for port, block, covariance in zip(ports_of(problem), blocks, covariances, strict=False):
         expected = mean[:, block]
         if port is problem.output:
@@ -165,6 +174,14 @@ def answer_of(
         failed=failed,
         n_evaluations=n_evaluations,
     )
+
+
+def _rounded_weights(output: Port, shares: np.ndarray) -> np.ndarray:
+    """Where outputs on an edge matter to every port: their weights are not known unless the message is flat there."""
+    steep = np.zeros(shares.shape, dtype=bool)
+    if type(output.message).chart in ("log", "logit"):
+        steep = np.stack([output.message.naturals[0] != 0, output.message.naturals[-1] != 0], axis=1)
+    return (steep & (shares > 1e-3)).any(axis=1)
 
 
 def _edge_error(port: Port, share: np.ndarray, q: int) -> np.ndarray:

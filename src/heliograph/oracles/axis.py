@@ -65,6 +65,7 @@ class Axis(Protocol):
         """``log |dx / du|``."""
         ...
 
+    # (the scale is the standard deviation of the coordinates; for a Gamma it is log E x - E log x)
     def statistics(self, u: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Standardised sufficient statistics (n, s, q)."""
         ...

@@ -213,14 +213,14 @@ class ImportanceOracle:
         n, n_tails = sums.tails.shape[:2]
         k = pareto_k(sums.tails.reshape(n * n_tails, -1)).reshape(n, n_tails)
         # the fit of a tail is fooled by ties and plateaus, but not to a largest value far above the mean
-        width = np.array([1, *(b.stop - b.start for b in sums.blocks)])
+        width = np.array([1, *(b.stop - b.start for b in sums.blocks[:-1])])
         far = sums.tails.max(axis=2) > e.log_z[:, None] + np.log(20.0 * width)
         heavy = (k > self.k_threshold) & far
         failed = bad | (e.ess < self.min_ess) | heavy[:, 0]
         # where a statistic has such a tail its error falls as S^(k - 1), not as S^(-1/2)
         draws = np.maximum(sums.count, 2.0)[:, None]
         stretch = np.where(heavy, draws ** np.clip(2 * np.minimum(k, 1.0) - 1, 0.0, 1.0), 1.0)
-        covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances))
+        covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances[:-1]))
         return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k[:, 0], failed, spent)
 
     def _extend(

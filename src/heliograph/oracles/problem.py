@@ -94,7 +94,7 @@ def take_rows(problem: Problem, rows: np.ndarray) -> Problem:
 def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Call the function at coordinates (n, s, D).
 
-    Gives the output's coordinates (n, s, Dout), and where the output had rounded onto an edge of its support.
+    Gives the output's coordinates (n, s, Dout), and -1 or 1 where the output had rounded onto the lower or upper edge.
     """
     n, s = u.shape[:2]
     inputs = {p.name: _flat(p.axis.value(u[..., p.columns])) for p in problem.inputs}
@@ -103,9 +103,11 @@ def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> tuple[np.
     _check_length(problem, out)
     out = out.reshape((n, s, *out.shape[1:]))
     chart = problem.sampler.output.chart
-    edge = np.zeros((n, s), dtype=bool)
+    edge = np.zeros((n, s), dtype=np.int8)
     if chart in ("log", "logit"):
-        edge = (out == 0) | (out == 1) if chart == "logit" else out == 0
+        edge -= out <= np.finfo(float).tiny  # the numbers below have no digits left
+    if chart == "logit":
+        edge += out == 1
     return problem.output.axis.coordinates(out), edge
 
 

@@ -105,24 +105,29 @@ class LogAxis:
         return Gamma((message.naturals[0] + 1) / factor, message.naturals[1] / factor)
 
     def statistics(self, u, centre, scale):
+        # the scale is log E x - E log x as first seen; the cut is far out, so that a square times no weight is 0
         y = u - centre[:, None]
-        return np.concatenate([np.exp(np.minimum(y, 300.0)), y], axis=-1)  # so that its square times no weight is 0
+        return np.concatenate([np.exp(np.minimum(y - scale[:, None], 300.0)), y], axis=-1)
 
     def project(self, expected, covariance, centre, scale):
         first, second = expected[:, 0], expected[:, 1]
-        sound = (first > 0) & (np.log(np.where(first > 0, first, 1.0)) - second > 1e-13)
-        first, second = np.where(sound, first, 1.0), np.where(sound, second, -1.0)
-        unit = np.exp(np.clip(centre[:, 0], -700.0, 700.0))
-        near = Gamma.from_statistics(first, second)  # of x / unit
-        s, r = near.naturals[0] + 1, near.naturals[1]
+        sound = first > 0
+        log_mean = np.log(np.where(sound, first, 1.0)) + scale[:, 0]  # of x over exp(centre)
+        gap = log_mean - second
+        sound &= gap > 1e-13
+        # of x / E x: its shape is its rate
+        near = Gamma.from_statistics(np.ones_like(gap), np.where(sound, -gap, -1.0))
+        s = near.naturals[0] + 1
+        unit = np.exp(np.clip(centre[:, 0] + log_mean, -700.0, 700.0))
         zero, one = np.zeros_like(s), np.ones_like(s)
-        plain = sandwich(matrix_of([[unit, zero], [zero, one]]), covariance)
+        local = sandwich(matrix_of([[1 / np.where(sound, first, 1.0), zero], [zero, one]]), covariance)
+        plain = sandwich(matrix_of([[unit, zero], [zero, one]]), local)
         psi1, psi2 = special.polygamma(1, s), special.polygamma(2, s)
         by_shape = psi2 / psi1 / (1 / s - psi1)  # d log psi'(s) / d (log E x - E log x)
-        chart = sandwich(matrix_of([[zero, one], [by_shape / first, -by_shape]]), covariance)
-        kl = half_trace(matrix_of([[s / r**2, 1 / r], [1 / r, psi1]]), covariance)
+        chart = sandwich(matrix_of([[zero, one], [by_shape, -by_shape]]), local)
+        kl = half_trace(matrix_of([[1 / s, 1 / s], [1 / s, psi1]]), local)
         se = errors_of(plain)
-        return Projection(Gamma(s, r / unit), (se[:, 0], se[:, 1]), plain, chart, kl, sound)
+        return Projection(Gamma(s, s / unit), (se[:, 0], se[:, 1]), plain, chart, kl, sound)
 
 
 class LogitAxis:

@@ -53,7 +53,7 @@ def empty_sums(n: int, blocks: tuple[slice, ...], n_replicates: int, n_tail: int
         w2t=np.zeros((n, width)),
         w2tt=squares,
         unit=np.full((n, width), np.nan),
-        tails=np.full((n, 1 + len(blocks), n_tail + 1), -np.inf),
+        tails=np.full((n, max(1, len(blocks)), n_tail + 1), -np.inf),
         blocks=blocks,
     )
 
@@ -131,7 +131,7 @@ def _keep_largest(sums: Sums, rows: np.ndarray, w: np.ndarray, log_weights: np.n
         sums.unit[rows[new]] = np.maximum(unit, 1e-100)
     size /= sums.unit[rows][:, None]
     keep = sums.tails.shape[2]
-    for k in range(1 + len(sums.blocks)):
+    for k in range(sums.tails.shape[1]):
         here = log_weights
         if k:
             here = log_weights + np.log(size[:, :, sums.blocks[k - 1]].sum(axis=-1) + 1e-300)

@@ -23,7 +23,7 @@ class Draws(NamedTuple):
     v: np.ndarray  # (n, s, Dout)
     log_q: np.ndarray  # (n, s), the proposal's density of u
     log_weights: np.ndarray  # (n, s)
-    edge: np.ndarray  # (n, s) bool
+    edge: np.ndarray  # (n, s), -1 or 1 where the output rounded onto its lower or upper edge
     bad: np.ndarray  # (n,) bool: a weight was NaN or infinite
 
 
