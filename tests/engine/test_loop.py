@@ -113,3 +113,16 @@ def test_a_graph_can_be_printed_and_drawn():
     assert "logistic_bernoulli" in model.summary() and "MultivariateGaussian(3)" in model.summary()
     dot = model.to_dot()
     assert dot.startswith("graph model {") and dot.count("--") == 5
+
+
+def test_a_tree_s_single_pass_counts_what_its_black_box_asked():
+    @hg.factor(output=hg.Gaussian)
+    def twice(x):
+        return 2 * x
+
+    model = hg.Model()
+    x = model.gaussian("x", 1.0, variance=1.0)
+    model.gaussian("y", twice(x), variance=0.5, observed=3.0)
+    posterior = model.infer(operator="ask", oracle="quadrature")
+    assert posterior.n_sweeps == 0 and posterior.trace.n_asked == 1
+    assert posterior[x].precision == pytest.approx(1 + 4 / 0.5, rel=1e-6)  # y = 2 x + noise, by hand

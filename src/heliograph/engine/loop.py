@@ -163,7 +163,7 @@ class _Run:
             self.sender.send(task, 0.0)
         self._break_symmetry()
         if not self.schedule.sweep:
-            info = self._info(1, 0.0, "", False, start)
+            self.trace.single_pass = info = self._info(1, 0.0, "", False, start)
             yield self._step(info, converged=True)
             return
         if self.sequential:

@@ -53,12 +53,14 @@ class Trace:
     """The whole run: `sweeps` and, for learned factors, `invocations`."""
 
     sweeps: list[SweepInfo] = field(default_factory=list)
+    single_pass: SweepInfo | None = None  # of a tree, where every message was sent once and there was no sweep
     invocations: list[Invocation] = field(default_factory=list)
     late: object = None  # counts of the messages that were sent only when the posterior was read
 
     def total(self, name: str) -> float:
         """The sum of one field of `SweepInfo` over the run."""
-        return sum(getattr(info, name) for info in self.sweeps)
+        once = [] if self.single_pass is None else [self.single_pass]
+        return sum(getattr(info, name) for info in (*once, *self.sweeps))
 
     @property
     def changes(self) -> np.ndarray:
