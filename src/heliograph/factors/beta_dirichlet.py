@@ -99,7 +99,7 @@ class CategoricalDirichlet(Factor):
         p, x = self._read(incoming)
         log_mean = _log_mean(p)
         log_mean = log_mean - logsumexp(log_mean, axis=-1, keepdims=True)
-        return logsumexp(log_mean + _log_p(x), axis=-1)
+        return np.asarray(logsumexp(log_mean + _log_p(x), axis=-1))
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """x reads p only; p reads itself too unless x is known."""
