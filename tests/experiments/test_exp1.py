@@ -40,7 +40,8 @@ def test_every_method_of_the_table_predicts_better_than_the_mean_belief(scores):
 
 def test_the_kernels_stand_in_the_order_of_the_papers_table(scores):
     mean = {m: s["mean_log_kl"] for m, s in scores.items()}
-    assert mean["kjit"] < mean["expected product"] < mean["sum of expected products"]
+    assert mean["kjit"] < mean["expected product"] - 3  # the paper's gap is 6, with five thousand messages
+    assert mean["expected product"] < mean["sum of expected products"]
     assert mean["cholesky joint gaussian"] < mean["cholesky sum of gaussians"]
 
 
