@@ -210,9 +210,10 @@ def write_outcome(out: Path, outcome: Outcome) -> None:
     paths: list[list[str]] = []
     arrays: list[np.ndarray] = []
     _flatten(outcome.series, [], paths, arrays)
+    named: dict[str, Any] = {"index": np.array(json.dumps(paths)), **{f"a{k}": a for k, a in enumerate(arrays)}}
     scratch = out / f"{name}.series.{os.getpid()}.tmp"
     with scratch.open("wb") as file:
-        np.savez_compressed(file, index=np.array(json.dumps(paths)), **{f"a{k}": a for k, a in enumerate(arrays)})
+        np.savez_compressed(file, **named)
     os.replace(scratch, out / f"{name}.series.npz")
     scratch = out / f"{name}.json.{os.getpid()}.tmp"
     scratch.write_text(json.dumps(strict_json(outcome.json), indent=1, allow_nan=False) + "\n")

@@ -15,7 +15,7 @@ _BEYOND = 1e5  # what is larger is drawn here, so that the others can be told ap
 
 
 def _clean(values: list[Any]) -> np.ndarray:
-    return np.array([np.nan if v is None else v for v in values], dtype=float)
+    return np.array([np.inf if v is None else v for v in values], dtype=float)  # JSON has no infinity
 
 
 def _trace(
@@ -101,7 +101,7 @@ def _per_problem(told: dict[str, Any], key: str, name: str, ylabel: str, caption
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylabel(ylabel)
     figure.legend(loc="outside upper center", ncols=3)
-    means = ", ".join(f"{label(m)} {np.nanmean(_clean(r[key])):.3g}" for m, r in told["methods"].items() if len(r[key]))
+    means = ", ".join(f"{label(m)} {np.mean(_clean(r[key])):.3g}" for m, r in told["methods"].items() if len(r[key]))
     return Picture(name, f"{ylabel} of each method over {n} problems; means: {means}.", caption, figure)
 
 

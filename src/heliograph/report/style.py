@@ -38,7 +38,7 @@ _LABELS = {
     "neural": "Heess's network",
 }
 _MARKERS = "osD^vP*Xhd<>p"
-_RC = {
+_RC: Any = {
     "font.size": 10,
     "axes.titlesize": 10,
     "axes.spines.top": False,
