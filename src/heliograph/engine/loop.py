@@ -66,6 +66,27 @@ def steps(
     >>> posterior[x]
     Gaussian(mean 1.5251, variance 0.1991)
     """
+    run = _start(
+        model, operator, oracle, schedule, damping, power, improper, tolerance, max_sweeps, stop, seed, executor
+    )
+    return (run.step(info, converged) for info, converged in run.go())
+
+
+def _start(
+    model: Builder,
+    operator: Any = "learned",
+    oracle: Any = None,
+    schedule: str = "parallel",
+    damping: float | None = None,
+    power: float = 1.0,
+    improper: str = "auto",
+    tolerance: float = 1e-3,
+    max_sweeps: int = 200,
+    stop: StopRule | None = None,
+    seed: int | np.random.Generator = 0,
+    executor: Any = None,
+) -> _Run:
+    """A run that has been checked and not begun."""
     _check_settings(schedule, damping, power, improper, tolerance, max_sweeps)
     graph = model.graph
     check_graph(graph)
@@ -75,17 +96,20 @@ def steps(
     run.sender.conduct = Conduct(
         rng=rng, operator=operator, oracle=oracle, tolerance=tolerance, executor=executor, n_factors=_n_learned(graph)
     )
-    return run.go()
+    return run
 
 
 def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> Posterior:
-    """Run to the end of `steps` and return the last posterior, with progress on a terminal.
+    """Run `steps` to their end and return the last posterior, with progress on a terminal.
 
     Warns, and returns ``converged=False``, when the stopping rule ended the run before the beliefs settled.
     """
     from heliograph.engine.progress import shown
 
-    posterior, info = deque(shown(steps(model, **settings), progress), maxlen=1).pop()
+    with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
+        run = _start(model, **settings)
+        info, converged = deque(shown(run.go(), run.trace, progress), maxlen=1).pop()
+        posterior = run.step(info, converged).posterior
     if not posterior.converged and settings.get("stop") is None and settings.get("tolerance", 1e-3) > 0:
         warnings.warn(
             f"not converged after {posterior.n_sweeps} sweeps: variable {info.moving!r} still moves by {info.change:.2g} nats "
@@ -156,15 +180,15 @@ class _Run:
         if not self.watched:
             self.watched = [n for n in graph.nodes if not n.fully_observed and n.position not in late]
 
-    def go(self) -> Iterator[Step]:
-        """Yield after every sweep."""
+    def go(self) -> Iterator[tuple[SweepInfo, bool]]:
+        """Yield the record of every sweep, and whether it was the last because the beliefs have settled."""
         start = clock()
         for task in self.schedule.once:
             self.sender.send(task, 0.0)
         self._break_symmetry()
         if not self.schedule.sweep:
             self.trace.single_pass = info = self._info(1, 0.0, "", False, start)
-            yield self._step(info, converged=True)
+            yield info, True
             return
         if self.sequential:
             self.tables.own()
@@ -196,9 +220,9 @@ class _Run:
             self.trace.sweeps.append(info)
             done = self.rule(info) and not (broken and np.isfinite(change))
             if done or (broken and self.damping >= _MOST_DAMPING):
-                yield self._step(info, self.rule.converged(info) and not broken)
+                yield info, self.rule.converged(info) and not broken
                 return
-            yield self._step(info, False)
+            yield info, False
 
     def _break_symmetry(self) -> None:
         """Messages start uniform, but where a factor needs chance to tell its components apart."""
@@ -260,7 +284,7 @@ class _Run:
             c.n_evaluations, c.noise, clock() - start, c.seconds_oracle, c.seconds_learning, c.seconds_prediction,
         )  # fmt: skip
 
-    def _step(self, info: SweepInfo, converged: bool) -> Step:
+    def step(self, info: SweepInfo, converged: bool) -> Step:
         """A posterior with its own view of the messages; those that nothing in the loop reads are sent when it is read."""
         tables = self.tables.view(copy=self.sequential)
         estimate = 0.0 if self.sender.conduct is None else self.sender.conduct.error_estimate()

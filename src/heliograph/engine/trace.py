@@ -79,9 +79,12 @@ class Trace:
         if not self.sweeps:
             return "Trace(no sweeps: every message was exact after one pass)"
         last = self.sweeps[-1]
+        undone = sum(info.rolled_back for info in self.sweeps)
+        damped = f", {undone} sweeps undone" if undone else ""
+        damped += f", damping {last.damping:.2g}" if last.damping else ""
         return (
             f"Trace({len(self.sweeps)} sweeps, last change {last.change:.2g} nats in {last.moving!r}, "
-            f"{self.n_asked} asked, {int(self.total('n_improper'))} improper, {int(self.total('n_failed'))} failed)"
+            f"{self.n_asked} asked, {int(self.total('n_improper'))} improper, {int(self.total('n_failed'))} failed{damped})"
         )
 
     def plot(self, path: str | None = None, window: int = 100):
