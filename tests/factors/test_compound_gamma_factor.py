@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import betaln, gammaln, hyperu, psi
 
 from heliograph.factors import CompoundGamma
@@ -72,3 +74,14 @@ def test_what_has_no_mean_or_no_integral_gets_the_uniform_message():
         assert CompoundGamma().message("tau", {"tau": tau}).is_uniform
     assert CompoundGamma().log_z({"tau": Gamma.uniform()}) == pytest.approx(0.0, abs=1e-14)
     assert CompoundGamma().log_z({"tau": Gamma.from_naturals((np.array(1.0), np.array(-1.0)))}) == np.inf
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_message_gives_nan_or_a_warning(seed):
+    rng, n = np.random.default_rng(seed), 12
+    naturals = rng.choice([1, 1, 1, -1], (2, n)) * np.exp(rng.uniform(-12, 14, (2, n)))
+    tau = Gamma.from_naturals((naturals[0] - 1, naturals[1] * (rng.random(n) > 0.1)))
+    for power in (1.0, 0.5):
+        assert np.isfinite(CompoundGamma().message("tau", {"tau": tau}, power).naturals).all()
+        assert not np.isnan(CompoundGamma().log_z({"tau": tau}, power)).any()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 from scipy.stats import norm, truncnorm
@@ -94,6 +96,10 @@ def test_a_nearly_certain_label_against_the_evidence_is_no_cancellation():
     odds = np.exp(40 + log_ndtr(-10.0) - log_ndtr(10.0))
     assert step.mean[0] == pytest.approx(-10 / (1 + odds), rel=1e-6)
     assert step.variance[0] == pytest.approx(1 - step.loss[0], rel=1e-12)
+    # and where the label wins all the same, a thousand deviations out, what is left is its own narrow tail
+    step, cut = soft_step(np.array([-1e3]), np.array([1e9])), tail(np.array([-1e3]))
+    assert step.mean[0] == pytest.approx(cut.mean[0], rel=1e-14)
+    assert step.variance[0] == pytest.approx(cut.variance[0], rel=1e-14)
 
 
 @pytest.mark.parametrize("width", [1e-9, 1e-3, 0.5])
@@ -125,21 +131,26 @@ def test_a_sliver_is_a_piece_of_an_exponential(width, middle):
     assert abs(belief.mean - mean) < 1e-10 * max(abs(mean), np.sqrt(variance))
 
 
-def test_between_finite_bounds_any_cavity_has_a_belief():
+def test_between_finite_bounds_a_uniform_cavity_is_a_uniform_belief():
     uniform = Between().belief("x", {"x": Gaussian.uniform(), "lower": 1.0, "upper": 3.0, "y": Bernoulli(1.0)})
     assert (float(uniform.mean), float(uniform.variance)) == pytest.approx((2.0, 1 / 3), rel=1e-14)
-    for shift, precision in ((2.0, 0.0), (-3.0, 0.0), (0.5, -1.0), (2.0, -0.8), (30.0, -20.0), (1.0, -900.0)):
-        t = lambda x, s=shift, p=precision: np.exp(s * (x - 3) - 0.5 * p * (x * x - 9))  # noqa: E731
-        total, first = (quad(lambda x, k=k: x**k * t(x), 1, 3, epsabs=0, epsrel=1e-12)[0] for k in (0, 1))
-        mean = first / total
-        variance = quad(lambda x, mu=mean: (x - mu) ** 2 * t(x), 1, 3, epsabs=0, epsrel=1e-12)[0] / total
-        x = Gaussian.from_naturals((np.array(shift), np.array(precision)))
-        incoming = {"x": x, "lower": 1.0, "upper": 3.0, "y": Bernoulli(1.0)}
-        belief = Between().belief("x", incoming)
-        assert belief.mean == pytest.approx(mean, rel=1e-10)
-        assert belief.variance == pytest.approx(variance, rel=1e-9)
-        log_z = np.log(total) + 3 * shift - 4.5 * precision  # as exp(shift x - precision x^2 / 2), not normalised
-        assert Between().log_z(incoming) == pytest.approx(log_z, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "shift,precision", [(2.0, 0.0), (-3.0, 0.0), (0.5, -1.0), (2.0, -0.8), (30.0, -20.0), (1.0, -900.0)]
+)
+def test_between_finite_bounds_an_improper_cavity_is_cut_like_any_other(shift, precision):
+    t = lambda x: np.exp(shift * (x - 3) - 0.5 * precision * (x * x - 9))  # noqa: E731
+    total, first = (quad(lambda x, k=k: x**k * t(x), 1, 3, epsabs=0, epsrel=1e-12)[0] for k in (0, 1))
+    mean = first / total
+    variance = quad(lambda x: (x - mean) ** 2 * t(x), 1, 3, epsabs=0, epsrel=1e-12)[0] / total
+    x = Gaussian.from_naturals((np.array(shift), np.array(precision)))
+    incoming = {"x": x, "lower": 1.0, "upper": 3.0, "y": Bernoulli(1.0)}
+    belief = Between().belief("x", incoming)
+    assert belief.mean == pytest.approx(mean, rel=1e-10)
+    assert belief.variance == pytest.approx(variance, rel=1e-9)
+    log_z = np.log(total) + 3 * shift - 4.5 * precision  # as exp(shift x - precision x^2 / 2), not normalised
+    assert Between().log_z(incoming) == pytest.approx(log_z, rel=1e-11)
 
 
 def test_an_exponential_cavity_that_falls_on_the_allowed_side_is_answered():
@@ -183,3 +194,33 @@ def test_point_masses():
         assert Between().log_z({"x": x, "y": Bernoulli(0.3), **bounds}) == pytest.approx(expected)
     assert Positive().message("y", {"x": Gaussian.point_mass(-1.0), "y": Bernoulli(0.5)}).point == 0.0
     assert Positive().log_z({"x": Gaussian.point_mass(-1.0), "y": Bernoulli(0.25)}) == pytest.approx(np.log(0.75))
+
+
+def wild_gaussians(rng, n):
+    """Precisions from exp(-60) to exp(60), zero and negative ones, means to 50 deviations, point masses."""
+    precision = np.exp(rng.uniform(-60, 60, n)) * rng.choice([1, 1, 1, 1, 0, -1], n)
+    mean = rng.normal(size=n) * rng.choice([1.0, 10.0, 1e6], n)
+    mean += rng.choice([0, 50], n) / np.sqrt(np.abs(precision) + 1e-12)
+    point = np.where(rng.random(n) < 0.1, np.round(mean, 3), np.nan)
+    soft = np.isnan(point)
+    shift = np.where(precision == 0, rng.normal(size=n), mean * precision)
+    return Gaussian.from_naturals((np.where(soft, shift, 0.0), np.where(soft, precision, 0.0)), point)
+
+
+def wild_bernoullis(rng, n):
+    """Fair, soft, nearly certain and certain labels."""
+    return Bernoulli.from_log_odds(rng.choice([-1.0, 1.0], n) * rng.choice([0.0, 0.3, 30.0, 800.0, np.inf], n))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_message_gives_nan_or_a_warning(seed):
+    rng, n = np.random.default_rng(seed), 12
+    incoming = {"x": wild_gaussians(rng, n), "y": wild_bernoullis(rng, n)}
+    lower = rng.normal(size=n) * rng.choice([1, 1e6], n)
+    upper = np.where(rng.random(n) < 0.1, np.inf, lower + np.exp(rng.uniform(-12, 12, n)))
+    bounds = {"lower": np.where(rng.random(n) < 0.1, -np.inf, lower), "upper": upper}
+    for factor, data in ((Positive(), {}), (Between(), bounds)):
+        for to in ("x", "y"):
+            assert np.isfinite(factor.message(to, {**incoming, **data}).naturals).all()
+            assert not np.isnan(factor.log_z({**incoming, **data})).any()

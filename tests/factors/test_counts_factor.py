@@ -7,6 +7,8 @@ from math import comb, factorial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import digamma, gammaln, polygamma
 from scipy.stats import betabinom, binom, nbinom, poisson
@@ -190,3 +192,32 @@ def test_evidence_under_improper_messages_is_that_of_the_plain_exponential():
     p = Beta.from_naturals((np.array(-1.5), np.array(1.0)))
     direct = quad(lambda x: 6 * x**0.5 * (1 - x) ** 3, 0, 1, epsabs=0, epsrel=1e-10)[0]
     assert Binomial().log_z({"p": p, "n": 4, "count": 2}) == pytest.approx(np.log(direct), rel=1e-8)
+
+
+def wild_gaussians(rng, n):
+    """Precisions from exp(-60) to exp(60), zero and negative ones, means to 50 deviations, point masses."""
+    precision = np.exp(rng.uniform(-60, 60, n)) * rng.choice([1, 1, 1, 1, 0, -1], n)
+    mean = rng.normal(size=n) * rng.choice([1.0, 10.0, 1e6], n)
+    mean += rng.choice([0, 50], n) / np.sqrt(np.abs(precision) + 1e-12)
+    point = np.where(rng.random(n) < 0.1, np.round(mean, 3), np.nan)
+    soft = np.isnan(point)
+    shift = np.where(precision == 0, rng.normal(size=n), mean * precision)
+    return Gaussian.from_naturals((np.where(soft, shift, 0.0), np.where(soft, precision, 0.0)), point)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_message_gives_nan_or_a_warning(seed):
+    rng, n = np.random.default_rng(seed), 12
+    count = rng.choice([np.nan, 0, 1, 7, 1000, 1e6], n)
+    for power in (1.0, 0.5):
+        incoming = {"z": wild_gaussians(rng, n), "count": count}
+        assert np.isfinite(PoissonLog().message("z", incoming, power).naturals).all()
+        assert not np.isnan(PoissonLog().log_z(incoming, power)).any()
+        naturals = rng.choice([1, 1, 1, -1], (2, n)) * np.exp(rng.uniform(-8, 12, (2, n)))
+        rate, p = Gamma.from_naturals((naturals[0] - 1, naturals[1])), Beta.from_naturals(tuple(naturals - 1))
+        assert not np.isnan(Poisson().log_z({"rate": rate, "count": count}, power)).any()
+        assert not np.isnan(Binomial().log_z({"p": p, "count": count, "n": 1e6}, power)).any()
+        y = Bernoulli.from_log_odds(rng.choice([-np.inf, -800, -1, 0, 2, np.inf], n))
+        assert not np.isnan(BernoulliBeta().log_z({"p": p, "y": y}, power)).any()
+        assert np.isfinite(BernoulliBeta().message("p", {"p": p, "y": y}, power).naturals).all()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import expit, log_expit, polygamma, psi
 
 from heliograph.factors import Logistic, LogisticBernoulli
@@ -263,3 +265,33 @@ def test_the_site_is_the_quotient_of_belief_and_cavity():
     np.testing.assert_allclose([shift, precision], belief.naturals, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(tilt.ratio, 1 + v * tilt.bend, rtol=1e-9)
     np.testing.assert_allclose(tilt.mean, m + v * tilt.slope, rtol=1e-9, atol=1e-11)
+
+
+def wild_gaussians(rng, n):
+    """Precisions from exp(-60) to exp(60), zero and negative ones, means to 50 deviations, point masses."""
+    precision = np.exp(rng.uniform(-60, 60, n)) * rng.choice([1, 1, 1, 1, 0, -1], n)
+    mean = rng.normal(size=n) * rng.choice([1.0, 10.0, 1e6], n)
+    mean += rng.choice([0, 50], n) / np.sqrt(np.abs(precision) + 1e-12)
+    point = np.where(rng.random(n) < 0.1, np.round(mean, 3), np.nan)
+    soft = np.isnan(point)
+    shift = np.where(precision == 0, rng.normal(size=n), mean * precision)
+    return Gaussian.from_naturals((np.where(soft, shift, 0.0), np.where(soft, precision, 0.0)), point)
+
+
+def wild_bernoullis(rng, n):
+    """Fair, soft, nearly certain and certain labels."""
+    return Bernoulli.from_log_odds(rng.choice([-1.0, 1.0], n) * rng.choice([0.0, 0.3, 30.0, 800.0, np.inf], n))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_message_gives_nan_or_a_warning(seed):
+    rng, n = np.random.default_rng(seed), 12
+    z, y = wild_gaussians(rng, n), wild_bernoullis(rng, n)
+    a, b = (rng.choice([1, 1, 1, -1], n) * np.exp(rng.uniform(-8, 12, n)) for _ in range(2))
+    node = {"z": z, "p": Beta.from_naturals((a - 1, b - 1))}
+    for factor, incoming in ((LogisticBernoulli(), {"z": z, "y": y}), (Logistic(), node)):
+        for to in factor.ports:
+            for power in (1.0, 0.5) if factor.powers else (1.0,):
+                assert np.isfinite(factor.message(to, incoming, power).naturals).all()
+                assert not np.isnan(factor.log_z(incoming, power)).any()

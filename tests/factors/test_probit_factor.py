@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
@@ -86,3 +88,30 @@ def test_a_fair_label_or_an_improper_cavity_gets_the_uniform_message():
         assert ProbitBernoulli().message("z", {"z": z, "y": Bernoulli(1.0)}).is_uniform
         assert ProbitBernoulli().message("y", {"z": z, "y": Bernoulli(1.0)}).is_uniform
         assert ProbitBernoulli().log_z({"z": z, "y": Bernoulli(1.0)}) == np.inf
+
+
+def wild_gaussians(rng, n):
+    """Precisions from exp(-60) to exp(60), zero and negative ones, means to 50 deviations, point masses."""
+    precision = np.exp(rng.uniform(-60, 60, n)) * rng.choice([1, 1, 1, 1, 0, -1], n)
+    mean = rng.normal(size=n) * rng.choice([1.0, 10.0, 1e6], n)
+    mean += rng.choice([0, 50], n) / np.sqrt(np.abs(precision) + 1e-12)
+    point = np.where(rng.random(n) < 0.1, np.round(mean, 3), np.nan)
+    soft = np.isnan(point)
+    shift = np.where(precision == 0, rng.normal(size=n), mean * precision)
+    return Gaussian.from_naturals((np.where(soft, shift, 0.0), np.where(soft, precision, 0.0)), point)
+
+
+def wild_bernoullis(rng, n):
+    """Fair, soft, nearly certain and certain labels."""
+    return Bernoulli.from_log_odds(rng.choice([-1.0, 1.0], n) * rng.choice([0.0, 0.3, 30.0, 800.0, np.inf], n))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_message_gives_nan_or_a_warning(seed):
+    rng, n = np.random.default_rng(seed), 12
+    incoming = {"z": wild_gaussians(rng, n), "y": wild_bernoullis(rng, n)}
+    for to in ("z", "y"):
+        for power in (1.0, 0.5):
+            assert np.isfinite(ProbitBernoulli().message(to, incoming, power).naturals).all()
+            assert not np.isnan(ProbitBernoulli().log_z(incoming, power)).any()

@@ -12,7 +12,7 @@ from heliograph.factors.exponential_tilt import exponential_tilt
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.quadrature import cavity_of, gaussian_site
 from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian
-from heliograph.families.stirling import binet, excess, trigamma
+from heliograph.families.stirling import binet, trigamma
 
 __all__ = ["BernoulliBeta", "Binomial", "Poisson", "PoissonLog"]
 
@@ -270,9 +270,7 @@ def _log_poisson(k: np.ndarray, rate: np.ndarray, log_rate: np.ndarray) -> np.nd
     some = np.where(k > 0, k, 1.0)
     y = np.where(k > 0, np.log(some) - log_rate, 0.0)
     y = np.clip(y, -650.0, 1e300)  # a rate of exp(650) is as impossible as one that overflows
-    d = np.expm1(-y)
-    near = np.abs(y) < 0.1
-    gap = some * np.where(near, excess(np.where(near, d, 0.0)), d + y)  # k log(k / rate) + rate - k
+    gap = some * (y + np.expm1(-y))  # k log(k / rate) + rate - k
     return np.where(k > 0, -gap - 0.5 * (_LOG_2PI + np.log(some)) - binet(some), -rate)
 
 
@@ -310,10 +308,9 @@ def _log_rise(a: np.ndarray, total: np.ndarray, power: float) -> np.ndarray:
 
 
 def _misfit(k: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """``k log(k / mean) + mean - k >= 0``, exact also where the two are close."""
+    """``k log(k / mean) + mean - k >= 0``; near 1 the rounding of the ratio cancels, to first order."""
     ratio = mean / k
-    near = np.abs(ratio - 1.0) < 0.5
-    return k * np.where(near, excess(np.where(near, (mean - k) / k, 0.0)), ratio - 1.0 - np.log(ratio))
+    return k * (ratio - 1.0 - np.log(ratio))
 
 
 def _log_near_1(p: np.ndarray, q: np.ndarray) -> np.ndarray:
