@@ -163,3 +163,35 @@ def test_vectors_are_scaled_and_shifted():
     np.testing.assert_allclose(
         Shift().log_z(moved), multivariate_normal.logpdf(mo, m + moved["constant"], v + vo), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("factor,sign", SIGNS)
+@pytest.mark.parametrize("improper", [("a",), ("b",), ("out",), ("a", "b")])
+def test_improper_vectors_without_correlation_are_their_scalars(factor, sign, improper):
+    rng = np.random.default_rng(3)
+    means, precisions = rng.standard_normal((3, 2)), rng.uniform(0.5, 2.0, (3, 2))
+    for k, port in enumerate(("a", "b", "out")):
+        if port in improper:
+            precisions[k, improper.index(port)] = -0.1  # two improper messages, but in different directions
+    scalars, vectors = [], {}
+    for k, port in enumerate(("a", "b", "out")):
+        vectors[port] = MultivariateGaussian.from_naturals((means[k] * precisions[k], np.diag(precisions[k])))
+    for i in range(2):
+        scalars.append(
+            {
+                p: Gaussian.from_naturals((means[k, i] * precisions[k, i], precisions[k, i]))
+                for k, p in enumerate(vectors)
+            }
+        )
+    # a vector that is improper in one coordinate is not normalised in the other either
+    extra = sum(float(scalars[i][p].log_normaliser()) for p in improper for i in range(2) if i != improper.index(p))
+    expected = sum(float(factor.log_z(s)) for s in scalars) + extra
+    np.testing.assert_allclose(factor.log_z(vectors), expected, rtol=1e-11)
+
+
+def test_vectors_that_nothing_tames_have_infinite_evidence():
+    wild = MultivariateGaussian.from_naturals((np.zeros(2), -np.eye(2)))
+    tame, flat = MultivariateGaussian(np.zeros(2), 2 * np.eye(2)), MultivariateGaussian.uniform((), 2)
+    assert Sum().log_z({"a": wild, "b": tame, "out": tame}) == np.inf
+    assert Sum().log_z({"a": flat, "b": flat, "out": tame}) == np.inf
+    np.testing.assert_allclose(Sum().log_z({"a": flat, "b": tame, "out": tame}), 0.0, atol=1e-12)

@@ -18,11 +18,11 @@ from heliograph.factors.line import (
     weighted_sum_log_scale,
 )
 from heliograph.factors.plane import (
+    linked_log_z,
     vector_move,
     vector_overlap,
     vector_stretch,
     vector_sum,
-    vector_sum_log_scale,
 )
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 
@@ -56,7 +56,7 @@ class _Signed(Factor):
         """``log N(m_out; m_a + sign m_b, v_out + v_a + v_b)``."""
         a, b, out = (as_message(self, incoming, p) for p in self.ports)
         if isinstance(a, MultivariateGaussian):
-            return vector_overlap(vector_sum(a, b, 1.0, self.sign), out) + vector_sum_log_scale(a, b)
+            return linked_log_z(a, b, out, self.sign)
         forward = gaussian_overlap(weighted_sum(a, b, 1.0, self.sign), out)
         return np.asarray(forward + weighted_sum_log_scale(a, b, 1.0, self.sign))
 

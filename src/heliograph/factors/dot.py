@@ -128,6 +128,9 @@ def dot_forward(
     x = _as_rows(x)
     n, d = x.shape
     root = _root(np.asarray(covariance, dtype=float)) if root is None else root
+    if isinstance(x, np.ndarray) and n <= _rows_per_chunk(d):  # one chunk, without the bookkeeping of many
+        white = x @ root
+        return x @ mean, np.einsum("ij,ij->i", white, white)
     both = np.column_stack([root, mean])  # one product gives the whitened row and its mean
     means, variances = np.empty(n), np.empty(n)
     work = np.empty((_rows_per_chunk(d), both.shape[1]))
@@ -150,6 +153,9 @@ def dot_backward(x: Any, shift: np.ndarray, precision: np.ndarray) -> tuple[np.n
     x = _as_rows(x)
     d = x.shape[1]
     shift, precision = np.asarray(shift, dtype=float), np.asarray(precision, dtype=float)
+    if isinstance(x, np.ndarray) and len(x) <= _rows_per_chunk(d):
+        total = (x * precision[:, None]).T @ x
+        return shift @ x, 0.5 * (total + total.T)
     total_shift, total = np.zeros(d), np.zeros((d, d))
     work = np.empty((_rows_per_chunk(d), d))
     for rows, part in _chunks(x):
@@ -168,6 +174,8 @@ def dot_backward(x: Any, shift: np.ndarray, precision: np.ndarray) -> tuple[np.n
 
 
 def _as_rows(x: Any) -> Any:
+    if type(x) is np.ndarray and x.ndim == 2 and x.dtype == np.float64:
+        return x
     if scipy.sparse.issparse(x):
         return x if x.format == "csr" else x.tocsr()
     return np.atleast_2d(np.asarray(x, dtype=float))

@@ -48,7 +48,7 @@ class Mixed(NamedTuple):
     def _kinds(self, cavity: Gaussian, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the belief is a distribution, where it is a point mass, and a variance that can be divided by."""
         finite = valid & np.isfinite(self.variance) & ~cavity.is_point
-        soft = finite & (self.variance > 0)
+        soft = finite & (self.variance > 1e-200)  # below, its inverse times anything could overflow
         return soft, finite & ~soft, np.where(soft, self.variance, 1.0)
 
 

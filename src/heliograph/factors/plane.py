@@ -12,13 +12,13 @@ from heliograph.errors import UnsupportedError
 from heliograph.families import MultivariateGaussian
 
 __all__ = [
+    "linked_log_z",
     "positive_definite",
     "vector_add_noise",
     "vector_move",
     "vector_overlap",
     "vector_stretch",
     "vector_sum",
-    "vector_sum_log_scale",
 ]
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -69,13 +69,29 @@ def vector_sum(
     return _settled(shift, precision, (at_a & at_b)[..., 0], xa + xb)
 
 
-def vector_sum_log_scale(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarray:
-    """``log`` of what the normalised message of `vector_sum` must be multiplied with, where that is 0 or infinite.
+def linked_log_z(
+    a: MultivariateGaussian, b: MultivariateGaussian, out: MultivariateGaussian, sign: float
+) -> np.ndarray:
+    """``log`` of the integral of ``m_a(a) m_b(b) m_out(a + sign b)``, each message normalised if it can be.
 
-    One uniform message convolved with a proper one is 1 everywhere: 0. Two improper ones: infinite.
+    Two proper messages (or points) make a normalised third, which is then laid over the one left. Otherwise the joint
+    of a and b is integrated as it is; infinite where it cannot be, or a point mass meets two improper messages.
     """
-    plain_a, plain_b = a.proper | a.is_uniform, b.proper | b.is_uniform
-    return np.where(plain_a & plain_b & (a.proper | b.proper), 0.0, np.inf)
+    log_z = np.full(np.broadcast_shapes(a.shape, b.shape, out.shape), np.inf)
+    for one, x, y, c, d in ((out, a, b, 1.0, sign), (a, out, b, 1.0, -sign), (b, out, a, sign, -sign)):
+        here = np.isposinf(log_z) & x.proper & y.proper
+        if np.any(here):
+            log_z = np.where(here, vector_overlap(vector_sum(x, y, c, d), one), log_z)
+    left = (~a.proper).astype(int) + ~b.proper + ~out.proper > 1
+    left = left & ~a.is_point & ~b.is_point & ~out.is_point
+    if not np.any(left):
+        return log_z
+    (ha, pa), (hb, pb), (ho, po) = a.naturals, b.naturals, out.naturals
+    top, bottom = np.broadcast_arrays(pa + po, sign * po), np.broadcast_arrays(sign * po, pb + po)
+    precision = np.concatenate([np.concatenate(top, axis=-1), np.concatenate(bottom, axis=-1)], axis=-2)
+    joint = MultivariateGaussian.from_naturals((np.concatenate([ha + ho, hb + sign * ho], axis=-1), precision))
+    rest = joint.log_normaliser() - a.log_normaliser() - b.log_normaliser() - out.log_normaliser()
+    return np.where(left, np.where(joint.proper, rest, np.inf), log_z)
 
 
 def vector_add_noise(m: MultivariateGaussian, covariance: np.ndarray) -> MultivariateGaussian:
