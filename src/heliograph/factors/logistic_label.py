@@ -7,6 +7,7 @@ exponentials; very narrow and very wide ones have ways of their own.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from functools import cache
 
@@ -17,10 +18,10 @@ from heliograph.factors.quadrature import chunks, gaussian_site
 
 __all__ = ["FAST_UNTIL", "label_log_z", "label_site"]
 
-FAST_UNTIL = 64.0  # largest cavity variance of the trapezoid rule
+FAST_UNTIL = 512.0  # largest cavity variance of the trapezoid rule: beyond, its nodes overflow
 _NARROW = 1e-2  # below this variance the derivatives of log Z are integrated, not the moments
-_LIMITS = np.array([_NARROW, 0.25, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, FAST_UNTIL])  # one rule for each class of variance
-_COARSE = np.array([_NARROW, 4.0, FAST_UNTIL])  # for few rows, where a call costs more than a node
+_LIMITS = np.array([_NARROW, 0.25, *(2.0 ** np.arange(10))])  # one rule for each class of variance
+_COARSE = np.array([_NARROW, 4.0, 64.0, FAST_UNTIL])  # for few rows, where a call costs more than a node
 _FEW = 1024
 _BLOCK = 4096  # rows taken together
 _NODES = 65536  # of a block held at once: two arrays of half a megabyte, which stay in the cache
@@ -32,8 +33,10 @@ def label_site(m: np.ndarray, v: np.ndarray, label: np.ndarray) -> tuple[np.ndar
     >>> label_site(np.array([0.0]), np.array([0.0]), np.array([1.0]))  # slope and bend of log sigmoid
     (array([0.5]), array([0.25]))
     """
+    workspace = _workspace()
+    if 0 < m.size <= _FEW and np.searchsorted(_COARSE, v.min()) == np.searchsorted(_COARSE, v.max()):
+        return _site(m, v, label, workspace)  # few rows, all of one class
     shift, precision = np.empty(m.size), np.empty(m.size)
-    workspace = np.empty((2, _NODES))
     for rows in _classes(v):
         shift[rows], precision[rows] = _site(m[rows], v[rows], label[rows], workspace)
     return shift, precision
@@ -46,10 +49,20 @@ def label_log_z(m: np.ndarray, v: np.ndarray, label: np.ndarray) -> np.ndarray:
     0.5
     """
     log_z = np.empty(m.size)
-    workspace = np.empty((2, _NODES))
+    workspace = _workspace()
     for rows in _classes(v):
         log_z[rows] = _log_z(m[rows], v[rows], label[rows], workspace)
     return log_z
+
+
+_kept = threading.local()
+
+
+def _workspace() -> np.ndarray:
+    """Room for a block's nodes, kept for the next call of this thread: fresh megabytes cost more than a small plate."""
+    if not hasattr(_kept, "room"):
+        _kept.room = np.empty((2, _NODES))
+    return _kept.room
 
 
 def _classes(v: np.ndarray) -> Iterator[slice | np.ndarray]:
