@@ -93,12 +93,12 @@ def by_hand(x, y, change=1e-6, most=200):
 
 
 def fastest(run, repeats):
-    """The shortest of several runs: the machine's noise only ever adds."""
+    """The least processor time of several runs, on one thread: other people's work on the machine only ever adds."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 

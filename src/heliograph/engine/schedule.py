@@ -85,45 +85,39 @@ def _reads(graph: Graph, task: Task, tasks: list[Task], into: dict[int, list[int
     return found
 
 
-def _phases(reads: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _phases(reads: list[list[int]]) -> tuple[list[bool], list[bool], list[bool]]:
+    """For every task: is it sent in every sweep, once before, or once after."""
     n = len(reads)
-    if n == 0:
-        empty = np.zeros(0, dtype=bool)
-        return empty, empty, empty
     cyclic = _on_a_cycle(reads)
     readers: list[list[int]] = [[] for _ in range(n)]
     for k, r in enumerate(reads):
         for u in r:
             readers[u].append(k)
     downstream, upstream = _reach(cyclic, readers), _reach(cyclic, reads)
-    looped = cyclic | (downstream & upstream)
-    return looped, ~looped & ~downstream, ~looped & downstream
+    looped = [k in downstream and k in upstream for k in range(n)]
+    before = [k not in downstream for k in range(n)]
+    return looped, before, [k in downstream and not looped[k] for k in range(n)]
 
 
-def _on_a_cycle(reads: list[list[int]]) -> np.ndarray:
+def _on_a_cycle(reads: list[list[int]]) -> set[int]:
     n = len(reads)
     if n <= 32:  # SciPy's components cost more than this until a graph has dozens of directions
-        return np.array([_reach(_only(reads[k], n), reads)[k] for k in range(n)])
+        return {k for k in range(n) if k in _reach(set(reads[k]), reads)}
     rows = np.repeat(np.arange(n), [len(r) for r in reads])
     cols = np.array([k for r in reads for k in r], dtype=int)
     matrix = scipy.sparse.csr_array((np.ones(len(cols)), (rows, cols)), shape=(n, n))
     _, label = connected_components(matrix, directed=True, connection="strong")
-    return (np.bincount(label)[label] > 1) | np.array([k in r for k, r in enumerate(reads)])
+    shared = np.bincount(label)[label] > 1
+    return {k for k in range(n) if shared[k] or k in reads[k]}
 
 
-def _only(chosen: list[int], n: int) -> np.ndarray:
-    mask = np.zeros(n, dtype=bool)
-    mask[chosen] = True
-    return mask
-
-
-def _reach(start: np.ndarray, edges: list[list[int]]) -> np.ndarray:
-    seen = start.copy()
-    stack = [int(k) for k in np.nonzero(start)[0]]
+def _reach(start: set[int], edges: list[list[int]]) -> set[int]:
+    """Everything that can be reached from `start`, itself included."""
+    seen, stack = set(start), list(start)
     while stack:
         for k in edges[stack.pop()]:
-            if not seen[k]:
-                seen[k] = True
+            if k not in seen:
+                seen.add(k)
                 stack.append(k)
     return seen
 

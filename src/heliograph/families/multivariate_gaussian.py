@@ -240,6 +240,8 @@ class MultivariateGaussian(Family):
         soft1, lower1 = self._cholesky()
         soft2, lower2 = other._cholesky()
         both = soft1 & soft2
+        if both.size == 1 and both.all():  # one vector: the engine's question after every sweep
+            return np.full(self.shape, _kl_of_one(self, other))
         # lower2' (covariance1) lower2 = r' r for r = lower1^-1 lower2: its trace and determinant stay positive
         r = self.whitener() @ lower2
         gap = self.mean - other.mean
@@ -269,6 +271,16 @@ class MultivariateGaussian(Family):
 
 
 # ---- a few lines of linear algebra: LAPACK itself for one matrix (a plate of one vector is the usual case) ---------
+def _kl_of_one(a: MultivariateGaussian, b: MultivariateGaussian) -> float:
+    """`MultivariateGaussian.kl` of one proper vector from another, without the overhead of a batch."""
+    d = a.dimension
+    lower1, lower2 = a._cholesky()[1].reshape(d, d), b._cholesky()[1].reshape(d, d)
+    r = a.whitener().reshape(d, d) @ lower2
+    white = (a.mean - b.mean).reshape(d) @ lower2
+    log_ratio = np.log(lower1.diagonal() / lower2.diagonal()).sum()
+    return max(float(0.5 * (np.vdot(r, r) - d + white @ white) + log_ratio), 0.0)
+
+
 def _cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where a batch of matrices is positive definite, and lower Cholesky factors, the identity elsewhere."""
     shape, d = matrix.shape[:-2], matrix.shape[-1]

@@ -25,6 +25,7 @@ class Node:
     dimension: int | None = None  # length of one value, for vectors and categories
     given: bool = True  # the user named it; a derived node is the result of an expression
     observed: Family | None = None  # (size,) point masses where it was seen, uniform where it is missing
+    _all_seen: tuple[Family, bool] | None = None  # the answer for one value of `observed`, which is asked for often
 
     @property
     def size(self) -> int:
@@ -34,7 +35,11 @@ class Node:
     @property
     def fully_observed(self) -> bool:
         """Whether every entry was seen."""
-        return self.observed is not None and bool(self.observed.is_point.all())
+        if self.observed is None:
+            return False
+        if self._all_seen is None or self._all_seen[0] is not self.observed:
+            self._all_seen = self.observed, bool(self.observed.is_point.all())
+        return self._all_seen[1]
 
     def uniform(self, size: int | None = None) -> Family:
         """The uniform message for `size` entries of this node (all of them by default)."""
