@@ -135,10 +135,8 @@ def logistic_likelihood(fact: dict) -> Pairs:
 
 
 def logistic_limit(fact: dict) -> Pairs:
-    pairs = []
-    for z in (Gaussian(1.0, 1e-8), Gaussian(1.0, 1e-20), Gaussian(1.0, 1e-29)):
-        pairs.append((LogisticBernoulli().message("z", {"z": z, "y": Bernoulli.point_mass(1)}), theirs(fact)))
-    return pairs
+    y, narrow = Bernoulli.point_mass(1), [Gaussian(1.0, v) for v in (1e-8, 1e-20, 1e-29)]
+    return [(LogisticBernoulli().message("z", {"z": z, "y": y}), theirs(fact)) for z in narrow]
 
 
 def logistic_factor(fact: dict) -> Pairs:
@@ -296,16 +294,12 @@ def bernoulli_node(fact: dict) -> Pairs:
     return [(BernoulliBeta().belief("p", incoming), parse(fact["expected"]["p"]))]
 
 
-def beta_node(fact: dict) -> Pairs:
-    given = parsed(fact)
-    incoming = {"a": given["a"], "b": given["b"], "p": given["out"]}
-    return [(BetaFactor().belief("p", incoming), parse(fact["expected"]["out"]))]
-
-
-def gamma_node(fact: dict) -> Pairs:
-    given = parsed(fact)
-    incoming = {"x": given["out"], "shape": given["α"], "rate": given["β"]}
-    return [(GammaRate().belief("x", incoming), parse(fact["expected"]["out"]))]
+def fixed_parameters(fact: dict) -> Pairs:
+    factor, to, names = {
+        "Beta": (BetaFactor(), "p", {"out": "p", "a": "a", "b": "b"}),
+        "GammaShapeRate": (GammaRate(), "x", {"out": "x", "α": "shape", "β": "rate"}),
+    }[fact["node"]]
+    return [(factor.belief(to, {names[k]: v for k, v in parsed(fact).items()}), parse(fact["expected"]["out"]))]
 
 
 def poisson_node(fact: dict) -> Pairs:
@@ -346,8 +340,7 @@ RULES: list[tuple[str, Rule]] = [
     (r"^\* \(out = A", times),
     (r"^dot \(out", dot),
     (r"^Bernoulli#joint", bernoulli_node),
-    (r"^Beta#", beta_node),
-    (r"^GammaShapeRate#", gamma_node),
+    (r"^(Beta|GammaShapeRate)#", fixed_parameters),
     (r"^Poisson#", poisson_node),
     (r"^NOT#", negation),
 ]
