@@ -23,9 +23,9 @@ from heliograph.oracles import ImportanceOracle, QuadratureOracle
 
 
 def black_boxes(n):
-    print(
-        f"{'black box':15} {'port':10} {'failed':>6} {'median KL':>10} {'95 % KL':>10} {'worst KL':>10} {'> 1e-2':>6} {'draws':>8} {'ms':>6}"
-    )
+    heads = ("failed", "median KL", "95 % KL", "worst KL", "> 1e-2", "draws", "ms")
+    widths = (6, 10, 10, 10, 6, 8, 6)
+    print(f"{'black box':15} {'port':10}", *(f"{h:>{w}}" for h, w in zip(heads, widths, strict=True)))
     for name, box in BLACK_BOXES.items():
         incoming = box.incoming(np.random.default_rng(17), n)
         start = time.process_time()
@@ -70,9 +70,8 @@ def the_papers_oracle():
     tracemalloc.start()
     start = time.process_time()
     oracle.ask(np.random.default_rng(20), box.sampler, incoming)
-    print(
-        f"\n5e5 draws for 300 messages: {time.process_time() - start:.1f} s of one core, {tracemalloc.get_traced_memory()[1] / 1e6:.0f} MB"
-    )
+    seconds, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1]
+    print(f"\n5e5 draws for 300 messages: {seconds:.1f} s of one core, {peak / 1e6:.0f} MB")
     tracemalloc.stop()
 
 
