@@ -358,7 +358,7 @@ def rule_of(fact: dict) -> Rule | None:
     return next((rule for pattern, rule in RULES if re.search(pattern, text)), None)
 
 
-RUN = [f for f in FACTS if rule_of(f) is not None]
+RUN = [(f, rule) for f in FACTS if (rule := rule_of(f)) is not None]
 
 
 def tolerance_of(fact: dict) -> float:
@@ -377,10 +377,8 @@ def close(ours: Any, expected: Any, tolerance: float) -> bool:
     return bool(np.allclose(ours, expected, rtol=tolerance, atol=1e-300))
 
 
-@pytest.mark.parametrize("fact", RUN, ids=[f"{f['peer']}-{f['id']}" for f in RUN])
-def test_a_fact_of_a_peer_holds(fact):
-    rule = rule_of(fact)
-    assert rule is not None
+@pytest.mark.parametrize("fact,rule", RUN, ids=[f"{f['peer']}-{f['id']}" for f, _ in RUN])
+def test_a_fact_of_a_peer_holds(fact, rule):
     for ours, expected in rule(fact):
         if isinstance(expected, Gaussian) and isinstance(ours, Gamma) and expected.is_uniform:
             expected = Gamma.uniform()
