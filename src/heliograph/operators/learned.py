@@ -38,8 +38,8 @@ class Learned:
     incoming, to) that gives moments on the chart and summaries. `start` labels are asked by a pivoted design before
     anything is predicted. Past `budget` labels a direction learns no more: what it does not know is asked every time.
     `audit` is the share of trusted messages that are checked by the oracle, as long as they are fewer than a tenth
-    of the labels. `novelty` is the share of the prior variance above which a row is asked about whatever its
-    expected KL, since how large corrections are is itself only known where there are labels.
+    of the labels. A row whose best correlation c with a label's row has ``1 - c^2`` above `novelty` is asked about
+    whatever its expected KL, since how large corrections are is itself only known where there are labels.
     """
 
     name: ClassVar[str] = "learned"
@@ -51,7 +51,7 @@ class Learned:
         start: int = 20,
         budget: int = 1000,
         audit: float = 0.01,
-        novelty: float = 0.3,
+        novelty: float = 0.6,
     ) -> None:
         if not (callable(reference) or reference in ("auto", "none")):
             raise ModelError(f"reference must be 'auto', 'none' or a function, not {reference!r}")

@@ -22,8 +22,12 @@ __all__ = ["EvidenceCall", "MessageCall", "joint_error"]
 _BLOCK = 8192  # rows seen at once
 _AUDITED_SHARE = 0.1  # audits at most, for every label
 _LABEL_SHARE = 0.5  # of what one message may be wrong by, that a label may
-_MOST_SHARE = 0.1  # of what a plate may be wrong by, that one of its rows may
+_CAUTION = 0.3  # of the tolerance is used: realised errors have a heavier tail than expected ones
+_AVERAGED = 0.2  # of what an answer is wrong by: so far the regression is asked to average the noise of answers
+_MOST_TIMES = 10.0  # its equal share of what a plate may be wrong by, that one row may
 _PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
+_SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are chosen anew
+_ENOUGH = 4  # new labels for that
 _NOTHING = np.zeros(0, dtype=int)
 
 
@@ -47,7 +51,7 @@ class _Call:
     def __init__(self, operator: Any, rng: np.random.Generator, incoming: Incoming, ask: Ask, setting: Setting) -> None:
         self.operator, self.rng, self.incoming, self.ask, self.setting = operator, rng, incoming, ask, setting
         self.n = len(next(iter(incoming.values())))
-        self.tolerance = setting.tolerance
+        self.tolerance = _CAUTION * setting.tolerance
         self.parts: list[tuple[np.ndarray, Any]] = []  # rows and what is known of them; the later counts
         self.asked = np.zeros(self.n, dtype=bool)
         self.failed = np.zeros(self.n, dtype=bool)
@@ -201,17 +205,24 @@ class Plate:
     def _limit(self, kl: np.ndarray) -> float:
         """The expected KL above which a row is asked about, so that the rest together is within the tolerance.
 
-        Never less than half of what an answer itself is wrong by: below that the oracle knows no better than the
-        regression, which has seen many answers.
+        Never less than a fifth of what an answer itself is wrong by: there the regression, which has seen many
+        answers, knows more than the oracle would say.
         """
         allowed = self.call.tolerance * len(kl) ** 1.5
-        top = _MOST_SHARE * allowed if len(kl) > 1 else allowed
+        top = min(allowed, _MOST_TIMES * allowed / len(kl))
         if joint_error(kl) > allowed:
             ordered = np.sort(kl)
             joint = np.sqrt(np.cumsum(ordered)) * np.cumsum(np.sqrt(ordered))
             n_kept = int(np.searchsorted(joint, allowed, side="right"))
             top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
-        return max(top, 0.5 * self.known.label_kl)
+        floor = _AVERAGED * self.known.label_kl
+        if floor > top and top < float(kl.max()):
+            self.operator.say(
+                f"the answers of an oracle are themselves wrong by about {self.known.label_kl:.1g} nats, more than the "
+                f"{self.call.tolerance:.1g} that one message may be: posterior.error_estimate says what was reached; "
+                "give the oracle more draws, or raise the tolerance"
+            )
+        return max(top, floor)
 
     # ---- predicting ---------------------------------------------------------------------------------------------
     def _predict(self) -> np.ndarray:
@@ -219,30 +230,32 @@ class Plate:
         started = time.perf_counter()
         known, call = self.known, self.call
         x = self.sight.inputs if self.open is None else self.sight.inputs[self.open]
-        mean, variance, left = known.predict(x)
+        mean, variance, new = known.predict(x)
         weights = self.chart.weights(mean, self._at(self.open))
         kl = np.einsum("nq,nq->n", weights, variance)
         factor = known.calibration.factor
         kl *= factor
         self.mean, self.variance, self.kl = mean, variance, kl
         novelty, limit = self.operator.novelty, self._limit(kl)
-        doubtful = (kl > limit) | (left > novelty)
+        doubtful = kl > limit
+        unseen = new > novelty
         improper = self._improper()
         if improper is not None:
             doubtful |= improper
         call.prediction += time.perf_counter() - started
-        if not doubtful.any():
+        if not (doubtful.any() or unseen.any()):
             return _NOTHING
         started = time.perf_counter()
         room = max(1, known.due - len(known))  # the widths are chosen anew then, and with them who is uncertain
         size = min(room, max(8, len(known) // 2))
-        # both reasons to ask in one number that is linear in the variances, as the pivoting needs it
-        signal = known.process.widths.signal
-        scores = weights * (factor / max(limit, 1e-300)) + 1 / (novelty * signal * signal.size)
-        some = np.flatnonzero(doubtful)
-        chosen = some[known.choose(x[some], scores[some], 1.0, size)]
-        if not len(chosen):
-            chosen = some[:size]
+        if unseen.any():  # places first: what is uncertain elsewhere may look different then
+            some = np.flatnonzero(unseen)
+            chosen = some[known.spread(x[some], size)]
+        else:
+            some = np.flatnonzero(doubtful)
+            chosen = some[known.choose(x[some], weights[some] * factor, limit, size)]
+            if not len(chosen):
+                chosen = some[:size]
         call.learning += time.perf_counter() - started
         return chosen if self.open is None else self.open[chosen]
 
@@ -299,10 +312,11 @@ class Plate:
             if done is not None:
                 self._learn(rows_of(incoming, done[0]), done[1])
             raise
-        if self.known.process is not None:
-            self._compare(chosen, answer, auditing)
+        ratio = 1.0 if self.known.process is None else self._compare(chosen, answer, auditing)
         self.call.take(self.rows[chosen], answer)
         self._learn(incoming, answer)
+        if ratio > _SURPRISE and len(self.known) >= self.known.n_fitted + _ENOUGH:
+            self._refit()  # the world is not what the widths were chosen for
         self.open = np.setdiff1d(self._open(), chosen, assume_unique=True)
         if len(self.known) >= self.operator.budget:
             self.operator.say(
@@ -325,15 +339,22 @@ class Plate:
         )
         call.learning += time.perf_counter() - started
 
-    def _compare(self, chosen: np.ndarray, answer: Any, auditing: bool) -> None:
-        """What was expected of predictions, beside what the oracle says."""
+    def _refit(self) -> None:
+        started = time.perf_counter()
+        self.known.refit()
+        self.call.learning += time.perf_counter() - started
+
+    def _compare(self, chosen: np.ndarray, answer: Any, auditing: bool) -> float:
+        """What was expected of predictions, beside what the oracle says; the mean ratio of the two."""
         told, good, own = self.call.told(answer)
         if not good.any():
-            return
+            return 1.0
         place = chosen if self.open is None else np.searchsorted(self.open, chosen)
         predicted = self.chart.belief(self.mean[place[good]], self._at(chosen[good]))
         expected = self.kl[place[good]] / self.known.calibration.factor + own[good]
-        self.known.calibration.note(expected, self.call.error(told[good], predicted), auditing)
+        realised = self.call.error(told[good], predicted)
+        self.known.calibration.note(expected, realised, auditing)
+        return float(realised.sum() / max(expected.sum(), 1e-300))
 
     def _smooth(self) -> None:
         """Where an answer is noisier than is tolerated, what the regression makes of all answers is the better one."""
@@ -344,10 +365,10 @@ class Plate:
         at = np.flatnonzero(noisy)
         if not len(at):
             return
-        mean, variance, left = known.predict(self.sight.inputs[at])
+        mean, variance, new = known.predict(self.sight.inputs[at])
         base = self._at(at)
         kl = np.einsum("nq,nq->n", self.chart.weights(mean, base), variance) * known.calibration.factor
-        better = (kl < call.expected_kl[self.rows[at]]) & (left < self.operator.novelty)
+        better = (kl < call.expected_kl[self.rows[at]]) & (new < self.operator.novelty)
         if better.any():
             rows = self.rows[at[better]]
             call.parts.append((rows, self.chart.belief(mean[better], tuple(a[better] for a in base))))

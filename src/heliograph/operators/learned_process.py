@@ -22,6 +22,7 @@ from heliograph.regression.process_evidence import fit_widths
 
 __all__ = ["Correction", "design"]
 
+_SEEN = 0.25  # share of the prior variance of an exact process below which a place counts as seen
 _LATEST = 64  # answers by which their noise is judged
 _CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
 _NO_NOISE = 1e-9  # label noise relative to the labels' own scale below which one factor serves all outputs
@@ -115,7 +116,7 @@ class Correction:
         return self.noise if (self.noise.max(axis=0, initial=0.0) > _NO_NOISE * scale).any() else None
 
     def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means and variances ``(n, q)``, and the share ``(n,)`` of the prior variance that is left."""
+        """Means and variances ``(n, q)``, and how new each row is ``(n,)``, from 0 (at a label) to 1 (far from all)."""
         assert self.process is not None
         if self._ready is None:
             self._ready = _Ready(self.process)
@@ -127,6 +128,13 @@ class Correction:
         assert self.process is not None
         with one_blas_thread():
             return choose(self.process, inputs, weights, tolerance, limit)
+
+    def spread(self, inputs: np.ndarray, limit: int) -> np.ndarray:
+        """Rows to ask about because nothing like them was seen, far from what is known and from each other."""
+        assert self.process is not None
+        widths = self.process.widths._replace(signal=np.ones(1), noise=1e-6)
+        bare = condition(widths, self.inputs, np.zeros((len(self), 1)), profile=False)
+        return choose(bare, inputs, tolerance=_SEEN, limit=limit)
 
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Residual of each label predicted from the others, and that residual's variance, both ``(N, q)``."""
@@ -192,17 +200,22 @@ class _Ready:
         self.slack = 1e-9 * (1 + np.abs(self.centre))
 
     def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means and variances ``(n, q)``, and the largest share of the prior variance that is left."""
+        """Means and variances ``(n, q)``, and how new a row is, ``(n,)``.
+
+        That is the share of the prior variance which would be left if its nearest label were the only one and exact. It
+        speaks of places alone: where labels are noisy their own share says nothing about how far one is from them.
+        """
         n = len(inputs)
         if n <= _CHUNK:
-            mean, left = self._chunk(inputs)
-        else:
-            mean, left = np.empty((n, self.signal.size)), np.empty((n, self.n_factors))
-            for k in range(0, n, _CHUNK):
-                mean[k : k + _CHUNK], left[k : k + _CHUNK] = self._chunk(inputs[k : k + _CHUNK])
-        return mean, left * self.signal, left[:, 0] if self.n_factors == 1 else left.max(axis=1)
+            mean, left, new = self._chunk(inputs)
+            return mean, left * self.signal, new
+        mean, left, new = np.empty((n, self.signal.size)), np.empty((n, self.n_factors)), np.empty(n)
+        for k in range(0, n, _CHUNK):
+            part = slice(k, k + _CHUNK)
+            mean[part], left[part], new[part] = self._chunk(inputs[part])
+        return mean, left * self.signal, new
 
-    def _chunk(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _chunk(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         u = inputs * self.scale if self.all_kept else inputs[:, self.kept] * self.scale
         u -= self.offset
         c = u @ self.points
@@ -214,12 +227,14 @@ class _Ready:
             departs = np.abs(inputs[:, self.constant] - self.centre) > self.slack
             if departs.any():
                 c[departs.any(axis=1)] = 0.0  # nothing is known of a row whose column never moved before
+        nearest = c.max(axis=1)
         both = c @ self.matrix
         halves = both[:, : self.n_halves]
         halves *= halves
         left = halves @ self.adding
         np.subtract(1.0, left, out=left)
-        return both[:, self.n_halves :], np.maximum(left, 0.0, out=left)  # rounding may leave -1e-16 where all is known
+        np.maximum(left, 0.0, out=left)  # rounding may leave -1e-16 where all is known
+        return both[:, self.n_halves :], left, 1.0 - nearest * nearest
 
 
 def design(inputs: np.ndarray, known: np.ndarray, n: int) -> np.ndarray:

@@ -84,8 +84,8 @@ def several_unknown(
     else:
         moments = update.out_mean, update.out_variance
     summaries = np.stack([*_surprise(*first), _residual(fit, update)], axis=1)
-    log_z = _log_z(update) - out.log_constant(message) if to is None else None
-    return Reference(moments, summaries, log_z, n_evaluations)
+    log_z = _log_z(update) - out.log_constant() if to is None else None
+    return Reference(moments, summaries, log_z, np.zeros(len(m)), n_evaluations)
 
 
 def _joint(unknown: Mapping[str, Any], blocks: Mapping[str, slice], k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,8 @@
 """A cheap reference belief for every port of a deterministic factor, from a few evaluations at each message.
 
 It is not an answer: nobody vouches for it. It is where the default operator starts from, since the correction that is
-left is small and smooth and so quickly learned. One unknown number: moments on nine nodes of its chart over the cavity
-(around the mode where that is far or narrow), then on thirteen over what these found. Several: iterated posterior linearisation (in
+left is small and smooth and so quickly learned. One unknown number: moments on eleven nodes of its chart over the cavity
+(around the mode where that is far or narrow), then on fifteen over what these found. Several: iterated posterior linearisation (in
 `linearisation.py`). A stochastic, discrete or expensive factor has none, and the cavity takes its place.
 """
 
@@ -21,13 +21,14 @@ __all__ = ["Output", "Reference", "reference_of", "values"]
 
 _GRID = np.array([[-5.0], [-3.0], [-1.4], [0.0], [1.4], [3.0], [5.0]])  # deviations of the cavity
 _EDGES = np.array([-60.0, *_GRID[:, 0], 60.0])  # beyond the last node the steps are free to go far
-_NEWTON = 3
+_NEWTON = 5
 _STEP = 0.5  # of a difference, in current deviations: curvature over the bulk and not at a point
 _STEPS = np.array([[-1.0], [0.0], [1.0]])
+_ROUGH = (3e-4, 3e-3)  # nats between all nodes and every other, where finer ones begin to count, and alone count
 _LEAST = 0.01  # variance, in that of the nodes: one node alone has none
 _WIDER = 1.2  # nodes than the curvature at the mode says
 _FAR = (2.0, 2.5)  # deviations of the cavity by which the mean moves where the mode begins to count, and alone counts
-_NARROW = (0.5, 0.4)  # the same for the deviation, in that of the cavity
+_NARROW = (0.55, 0.45)  # the same for its deviation; a needle between two nodes seems as wide as 0.4
 _TINY = float(np.finfo(float).tiny)
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -49,8 +50,9 @@ def _rule(n: int, spacing: float) -> _Rule:
     return _Rule(nodes[:, None], flat, flat**2, float(np.log(spacing)))
 
 
-_WIDE = _rule(9, 1.0)  # over the cavity
-_CLOSE = _rule(13, 0.65)  # over what is known of the tilted density
+_WIDE = _rule(11, 0.8)  # over the cavity
+_FINE = _rule(57, 0.1625)  # over the same, where that is too coarse
+_CLOSE = _rule(15, 0.65)  # over what is known of the tilted density
 
 
 class Reference(NamedTuple):
@@ -59,6 +61,7 @@ class Reference(NamedTuple):
     moments: tuple[np.ndarray, np.ndarray]  # of the port in question: mean and variance (covariance for vectors)
     summaries: np.ndarray  # (n, s) numbers without a unit that say how hard each row is
     log_z: np.ndarray | None  # (n,); None unless that was the question
+    doubt: np.ndarray  # (n,) nats by which the reference itself depends on how fine it looked
     n_evaluations: int
 
 
@@ -84,7 +87,7 @@ class Output:
     """The output's message on the output's chart, as a function of the value that the factor gives."""
 
     def __init__(self, message: Any) -> None:
-        self.family = type(message)
+        self.family, self.message = type(message), message
         self.first, self.second = message.naturals
         self.flat: np.ndarray | None = None  # where a Gaussian has no mean, if anywhere
         if self.family is Gaussian:  # the completed square keeps its digits far from 0
@@ -96,7 +99,8 @@ class Output:
     def some(self, rows: np.ndarray) -> Output:
         """The same for some of the rows."""
         other = object.__new__(Output)
-        other.family, other.first, other.second = self.family, self.first[rows], self.second[rows]
+        other.family, other.message = self.family, self.message[rows]
+        other.first, other.second = self.first[rows], self.second[rows]
         other.flat = None if self.flat is None else self.flat[rows]
         return other
 
@@ -119,10 +123,10 @@ class Output:
         up -= down
         return up, log_message
 
-    def log_constant(self, message: Any) -> np.ndarray:
+    def log_constant(self) -> np.ndarray:
         """What `look` leaves out."""
         if self.family is not Gaussian:
-            return message.log_normaliser()
+            return self.message.log_normaliser()
         known = self.second > 0
         return np.where(known, 0.5 * (_LOG_2PI - np.log(np.where(known, self.second, 1.0))), 0.0)
 
@@ -265,25 +269,57 @@ def _one_unknown(
     to: str | None,
 ) -> Reference:
     ((port, message),) = unknown.items()
-    out = Output(message_out)
-    line = _Line(rng, sampler, port, message, constants, out)
+    line = _Line(rng, sampler, port, message, constants, Output(message_out))
     if to == port:
         mean, sd = _over_cavity(line)
     else:
         mean, sd = _mode(line)
         sd = _WIDER * sd
     found = _weigh(line, mean, sd, _CLOSE)
-    if to == port and isinstance(message, Gaussian):
-        moments = found.mean, found.sd**2
-    else:
-        w = found.w.astype(float) / found.total
-        moments = _project(type(message), found.at, w) if to == port else _project(sampler.output, found.y, w)
-    log_z = None
-    if to is None:
-        log_z = found.top + np.log(found.total * sd) + _CLOSE.log_spacing
-        log_z += _log_constant(message) - out.log_constant(message_out)
+    moments, log_z = _read(line, found, sd, _CLOSE, to)
+    doubt = _doubt(found, _CLOSE)
+    coarse = np.flatnonzero(doubt > _ROUGH[0])
+    if len(coarse):  # something sharper than the nodes are apart: look closer there
+        some = line.some(coarse)
+        finer = _weigh(some, mean[coarse], sd[coarse], _FINE)
+        share = np.clip(np.log(doubt[coarse] / _ROUGH[0]) / np.log(_ROUGH[1] / _ROUGH[0]), 0.0, 1.0)
+        other, other_log_z = _read(some, finer, sd[coarse], _FINE, to)
+        moments = tuple(np.array(a) for a in moments)
+        moments[0][coarse] += share * (other[0] - moments[0][coarse])
+        moments[1][coarse] *= (other[1] / moments[1][coarse]) ** share
+        if log_z is not None and other_log_z is not None:
+            log_z[coarse] += share * (other_log_z - log_z[coarse])
+        doubt[coarse] += share * (_doubt(finer, _FINE) - doubt[coarse])
+        line.n_evaluations += some.n_evaluations
     summaries = np.stack([found.moved, np.log(found.ratio)], axis=1)
-    return Reference(moments, summaries, log_z, line.n_evaluations)
+    return Reference(moments, summaries, log_z, doubt, line.n_evaluations)
+
+
+def _read(
+    line: _Line, found: _Weighed, sd: np.ndarray, rule: _Rule, to: str | None
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
+    """The moments of the port in question, or log Z, from weighed nodes."""
+    if to == line.port and isinstance(line.message, Gaussian):
+        return (found.mean, found.sd**2), None
+    w = found.w.astype(float) / found.total
+    if to == line.port:
+        return _project(type(line.message), found.at, w), None
+    moments = _project(line.out.family, found.y, w)
+    if to is not None:
+        return moments, None
+    log_z = found.top + np.log(found.total * sd) + rule.log_spacing
+    return moments, log_z + _log_constant(line.message) - line.out.log_constant()
+
+
+def _doubt(found: _Weighed, rule: _Rule) -> np.ndarray:
+    """KL between what all nodes say and what every other one says: large where something is sharper than they see."""
+    w = found.w[::2]
+    total = w.sum(axis=0)
+    moved = (rule.flat[::2] @ w) / total
+    ratio2 = (rule.squares[::2] @ w) / total - moved * moved
+    gap = (found.moved - moved) / found.ratio
+    log_ratio = np.log(np.maximum(ratio2, _LEAST) / found.ratio**2)
+    return 0.5 * gap * gap + 0.25 * log_ratio * log_ratio
 
 
 def _over_cavity(line: _Line) -> tuple[np.ndarray, np.ndarray]:
