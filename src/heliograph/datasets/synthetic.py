@@ -27,17 +27,17 @@ class LogisticProblem(NamedTuple):
 
 
 def logistic_regression_problem(
-    rng: np.random.Generator, d: int = 20, n: int = 300, n_test: int = 10_000
+    rng: np.random.Generator, d: int = 20, n: int = 300, n_test: int = 10_000, w: np.ndarray | None = None
 ) -> LogisticProblem:
     """``x ~ N(0, I)``, ``w ~ N(0, I)``, ``y ~ Bernoulli(sigmoid(x'w))``, as in the paper's experiments 1 and 3.
 
-    The training rows do not depend on `n_test`.
+    The training rows do not depend on `n_test`. With `w`, the weights are those and only the data are drawn.
 
     >>> problem = logistic_regression_problem(np.random.default_rng(0), d=3, n=5, n_test=2)
     >>> problem.X.shape, problem.y.shape, problem.p_test.shape
     ((5, 3), (5,), (2,))
     """
-    w = rng.standard_normal(d)
+    w = rng.standard_normal(d) if w is None else np.asarray(w, dtype=float)
     X = rng.standard_normal((n, d))
     y = (rng.random(n) < expit(X @ w)).astype(float)
     X_test = rng.standard_normal((n_test, d))

@@ -157,10 +157,11 @@ def _disagreement(problem: Problem, belief: MultivariateGaussian) -> float:
 def synthetic_sequence(
     method: str, seed: int, n_problems: int, d: int, n: int, n_test: int, first: int = 0, **settings: Any
 ) -> dict[str, Any]:
-    """Experiment 3: problems drawn from the model, compared with the noise-free Bayes label."""
+    """Experiment 3: problems drawn from the model with one w for all, compared with the noise-free Bayes label."""
+    w = np.random.default_rng([seed, 2**31]).standard_normal(d)
     problems = []
     for k in range(first, first + n_problems):
-        drawn = logistic_regression_problem(np.random.default_rng([seed, k]), d=d, n=n, n_test=n_test)
+        drawn = logistic_regression_problem(np.random.default_rng([seed, k]), d=d, n=n, n_test=n_test, w=w)
         problems.append(Problem(f"problem {k + 1}", drawn.X, drawn.y, drawn.X_test, drawn.bayes_label))
     return solve_sequence(problems, method, seed, **settings)
 
