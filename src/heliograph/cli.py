@@ -149,4 +149,7 @@ def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Out
             interrupted = True
             for worker in multiprocessing.active_children():
                 worker.terminate()
+            # a part may have been kept at the very moment of the interruption: the folder knows best
+            kept = {part.key: store.read(part) for one in runs for part in one.parts}
+            results = {key: result for key, result in kept.items() if result is not None}
     return {one.experiment.name: outcome_of(one, results) for one in runs}, interrupted

@@ -86,10 +86,11 @@ def test_in_a_real_browser_no_image_is_missing_and_nothing_overflows(report_page
         "document.getElementById('f').contentDocument.body.dataset), 1500));</script></body>"
     )
     run = subprocess.run(
-        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={width + 40},900", "--disable-dev-shm-usage",
+        [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+         f"--window-size={width + 40},900",
          "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--dump-dom",
          frame.as_uri()],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     body = re.search(r"<body[^>]*>", run.stdout)
     assert body is not None, run.stderr[-2000:]

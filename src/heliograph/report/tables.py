@@ -32,6 +32,11 @@ def _cell(ours: Any, paper: Any = None, digits: int = 3) -> Cell:
     return Cell(number(ours, digits), None if paper is None else number(paper, digits))
 
 
+def _share(ours: Any, paper: Any = None) -> Cell:
+    """Shares of test rows, with the four decimals that the paper prints."""
+    return Cell("–" if ours is None else f"{ours:.4f}", None if paper is None else f"{paper:.4f}")
+
+
 def _mean(values: Sequence[Any]) -> float | None:
     there = [v for v in values if v is not None]
     return float(np.mean(there)) if there else None
@@ -104,7 +109,7 @@ def _exp3(told: dict[str, Any]) -> list[Table]:
             (
                 label(method),
                 [
-                    _cell(_mean(row["disagreement"]), paper.get("disagreement")),
+                    _share(_mean(row["disagreement"]), paper.get("disagreement")),
                     _cell(_mean(row["posterior_kl"])),
                     _cell(_most(row["posterior_kl"])),
                     _cell(calls[0], paper.get("calls_first")),
@@ -136,7 +141,7 @@ def _exp5(told: dict[str, Any]) -> list[Table]:
     for method, row in told["methods"].items():
         paper = EXP5.get(method, {})
         error = [
-            _cell(x, paper.get("disagreement", {}).get(n)) for n, x in zip(names, row["disagreement"], strict=False)
+            _share(x, paper.get("disagreement", {}).get(n)) for n, x in zip(names, row["disagreement"], strict=False)
         ]
         kl = [_cell(x if x is not None else float("inf")) for x in row["posterior_kl"]]
         accuracy.append((label(method), [*error, *kl]))
