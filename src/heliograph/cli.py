@@ -78,17 +78,16 @@ def reproduce(
         outcomes, interrupted = _follow(runs, Store(out / "parts"), jobs)
         for outcome in outcomes.values():
             write_outcome(out, outcome)
-        told = {key: strict_json(outcome.json) for key, outcome in outcomes.items()}
-        _write_json(json_file, told if name == "all" else told.get(name, {}))
+        by_name = {key: strict_json(outcome.json) for key, outcome in outcomes.items()}
+        _write_json(json_file, by_name if name == "all" else by_name.get(name, {}))
         page = _build_report(out)
     except HeliographError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from error
     console.print(f"report: {page}", highlight=False, soft_wrap=True)
     if interrupted:
-        Console(stderr=True).print(
-            "interrupted: the report shows what was finished; the same command goes on from there"
-        )
+        told = "interrupted: the report shows what was finished; the same command goes on from there"
+        Console(stderr=True).print(told, soft_wrap=True)
         raise typer.Exit(130)
 
 

@@ -172,7 +172,7 @@ def draw_exp4(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """Inferred shape and rate against the exact ones, asks as problems go by, and time."""
     pictures = []
     shown = [m for m in ("kjit program", "kjit", "kjit chart", "forest", "learned") if m in series]
-    if "exact" in series:
+    if "exact" in series and shown:
         for key in ("shape", "rate"):
             figure, axis = new_figure()
             truth = np.asarray(series["exact"][key], dtype=float)

@@ -23,6 +23,8 @@ _COLOURS = {
     "forest": "#009E73",
     "eslami forest": "#009E73",
     "neural": "#CC79A7",
+    "random forest": "#E69F00",
+    "extra trees": "#7F3C00",
     "sampling": "#777777",
 }
 _MORE = ("#E69F00", "#8C6BB1", "#7F3C00", "#4D4D4D", "#B3A100", "#66A61E", "#A6761D", "#1B6A8C")
