@@ -25,6 +25,7 @@ QUICK = {
     "operators": {
         "neural": {"messages": 1200, "max_iter": 150},
         "kjit": {"threshold": -9.0, "minibatch": 500},
+        "kjit text": {"threshold": -9.0, "minibatch": 500},
         "kjit program": {"D_in": 400, "D_out": 800, "threshold": -8.95, "minibatch": 500},
     },
 }
