@@ -96,8 +96,10 @@ def adapt(
         ess = effective_sample_size(drawn.log_weights)
         k = pareto_k(_largest(drawn.log_weights, tail_length(size)))
         highest = drawn.log_weights.max(axis=1)
-        moving = (ess > 1.05 * best[need]) | (highest > top[need] + 1.0)
-        best[need], top[need] = np.maximum(best[need], ess), np.maximum(top[need], highest)
+        # nearer: more effective draws, or one at a higher density (its weight falls as the proposal closes in on it)
+        density = (drawn.log_weights + drawn.log_q).max(axis=1)
+        moving = (ess > 1.05 * best[need]) | (density > top[need] + 1.0)
+        best[need], top[need] = np.maximum(best[need], ess), np.maximum(top[need], density)
         idle[need] = np.where(moving, 0, idle[need] + 1)
         log_mean = logsumexp(drawn.log_weights, axis=1) - np.log(size)
         heavy = (k > k_threshold) & (log_mean < highest - np.log(20.0))  # as the run will judge it

@@ -181,7 +181,7 @@ def _rounded_weights(output: Port, shares: np.ndarray) -> np.ndarray:
     steep = np.zeros(shares.shape, dtype=bool)
     if type(output.message).chart in ("log", "logit"):
         steep = np.stack([output.message.naturals[0] != 0, output.message.naturals[-1] != 0], axis=1)
-    return (steep & (shares > 1e-3)).any(axis=1)
+    return np.asarray((steep & (shares > 1e-3)).any(axis=1))
 
 
 def _edge_error(port: Port, share: np.ndarray, q: int) -> np.ndarray:

@@ -30,6 +30,11 @@ def temper(log_weights: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarra
         power = np.where(enough & (power == 1.0), 1.0, np.sqrt(np.maximum(low, 1e-12) * high))
     power = np.where(low > 0, low, 1e-12)
     w = np.exp(np.where(np.isfinite(spread), spread * power[:, None], -np.inf))
+    # very far away, a crowd of bad draws outweighs the few good ones at such a power: take the best few alike
+    few = max(1, int(least))
+    threshold = np.partition(spread, -few, axis=1)[:, [-few]]
+    best = (spread >= threshold) & np.isfinite(spread)
+    w = np.where((power < 0.01)[:, None], best, w)
     return w / w.sum(axis=1, keepdims=True), power
 
 
