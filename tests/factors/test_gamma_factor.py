@@ -96,6 +96,14 @@ def test_large_shapes_keep_their_digits():
     assert belief.shape_parameter > 1e7
 
 
+def test_evidence_keeps_its_digits_for_large_shapes():
+    # a rate known to 1e-5 of itself is a known rate, to about 1e-10 of a nat times the shape
+    for x in (Gamma.point_mass(2.01), Gamma(1e10, 1e10 / 2.01)):
+        near = GammaRate().log_z({"x": x, "shape": 1e3, "rate": Gamma(1e10, 2e7)})
+        at = GammaRate().log_z({"x": x, "shape": 1e3, "rate": np.array(500.0)})
+        np.testing.assert_allclose(near, at, atol=1e-6)
+
+
 def test_messages_of_negative_rate_give_uniform_ones():
     wild = Gamma.from_naturals((np.array(1.0), np.array(-0.5)))
     incoming = {"x": wild, "shape": 2.0, "rate": Gamma(3.0, 5.0)}

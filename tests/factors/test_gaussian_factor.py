@@ -98,6 +98,16 @@ def test_known_x_and_mean_give_the_conjugate_message_whatever_the_precision():
     np.testing.assert_allclose(z, student.logpdf(3.0, 4.0, scale=np.sqrt(1.5)), rtol=1e-13)
 
 
+@pytest.mark.parametrize("shape", [1e4, 1e8, 1e12])
+def test_evidence_keeps_its_digits_for_a_sharp_precision(shape):
+    # Student's t of 2 shape degrees of freedom is Gaussian to about 1 / shape
+    tau = Gamma(shape, shape / 4.0)
+    for x in (Gaussian.point_mass(0.7), Gaussian(0.7, 0.3)):
+        z = GaussianPrecision().log_z({"x": x, "mean": np.array(0.2), "precision": tau})
+        expected = norm.logpdf(0.5, 0.0, np.sqrt(0.25 + x.variance))
+        np.testing.assert_allclose(z, expected, atol=2 / shape + 1e-11)
+
+
 def test_a_known_precision_is_the_factor_of_fixed_variance():
     given = {"x": Gaussian(1.0, 2.0), "mean": Gaussian(0.5, 0.3), "precision": Gamma.point_mass(4.0)}
     same = {"x": given["x"], "mean": given["mean"], "variance": 0.25}

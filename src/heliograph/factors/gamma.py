@@ -18,9 +18,11 @@ from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.mixing import exp_excess
 from heliograph.factors.quadrature import chunks
 from heliograph.families import Gamma
-from heliograph.families.stirling import digamma_gap
+from heliograph.families.stirling import binet, digamma_gap
 
 __all__ = ["GammaRate"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class GammaRate(Factor):
@@ -62,24 +64,22 @@ class GammaRate(Factor):
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral over x and the rate; infinite where there is none."""
         s, rate, x = self._read(incoming)
-        (ar, br), (ax, bx) = ((m.naturals[0] + 1.0, m.naturals[1]) for m in (rate, x))
         at_rate, at_x = rate.is_point, x.is_point
         vr, vx = np.where(at_rate, rate.mean, 1.0), np.where(at_x, x.mean, 1.0)
-        normal = -power * gammaln(s) - rate.log_normaliser() - x.log_normaliser()
         soft = ~at_rate & ~at_x
         log_z = np.full(s.shape, np.inf)
         if np.any(soft):
-            log_z = np.where(soft, _tilt(s, rate, x, power, soft, "log_z").log_z + normal, log_z)
-        # one known: a Gamma integral over the other
-        for here, exponent, b, log_rest in (
-            (at_rate & ~at_x, ax + power * (s - 1.0), bx + power * vr, power * s * np.log(vr)),
-            (at_x & ~at_rate, ar + power * s, br + power * vx, power * (s - 1.0) * np.log(vx)),
-        ):
-            fine = here & (exponent > 0) & (b > 0)
-            e, b = np.where(fine, exponent, 1.0), np.where(fine, b, 1.0)
-            log_z = np.where(fine, gammaln(e) - e * np.log(b) + log_rest + normal, log_z)
-        both = power * (s * np.log(vr) + (s - 1.0) * np.log(vx) - vr * vx - gammaln(s))
-        return np.where(at_rate & at_x, both, log_z)
+            log_z = np.where(soft, _tilt(s, rate, x, power, soft, "log_z").log_z, log_z)
+        # one known: Bayes' rule at one point, where the Gamma functions of large shapes cancel inside the densities
+        for here, own, value, more in ((at_rate & ~at_x, x, vr, s - 1.0), (at_x & ~at_rate, rate, vx, s)):
+            shape, b = own.naturals[0] + 1.0 + power * more, own.naturals[1] + power * value
+            fine = here & (shape > 0) & (b > 0)
+            if np.any(fine):
+                shape, b = np.where(fine, shape, 1.0), np.where(fine, b, 1.0)
+                at = shape / b
+                log_f = power * (Gamma(s, value).log_density(at) if own is x else Gamma(s, at).log_density(value))
+                log_z = np.where(fine, own.log_density(at) + log_f - Gamma(shape, b).log_density(at), log_z)
+        return np.where(at_rate & at_x, power * Gamma(s, vr).log_density(vx), log_z)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Its own port too, unless the other end is a point mass."""
@@ -114,11 +114,13 @@ def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray,
     outs = [v.reshape(-1) for v in (log_z, mean, gap)]
     flat = [v.reshape(-1) for v in np.broadcast_arrays(A, R, b, c)]
     positions = np.flatnonzero(valid.reshape(-1))
+    plates = [m.reshape((m.size,)) for m in (rate, x)]
     for part in chunks(positions.size, 256):
         rows = positions[part]
         a, r, rb, rc = (v[rows] for v in flat)
         rule, log_lump = _integrate(a, r, rb, rc, more_r, more_x)
-        outs[0][rows] = rule.log_z + gammaln(a) - r * np.log(power)
+        if to == "log_z":
+            outs[0][rows] = rule.log_z + _log_at(rule.centre, a, s.reshape(-1)[rows], *(m[rows] for m in plates), power)
         if to == "rate":
             ratio = rule.mean(bounded_exp(rule.offset))  # E q over q at the centre
             outs[1][rows] = ratio * np.exp(rule.centre) / power
@@ -175,4 +177,24 @@ def _integrate(
         return [bounded_exp(d)] * (more_r > 0) + [bounded_exp(-log_lump(d, i))] * (more_x > 0)
 
     rule = adapt(log_density, edges, tests, u0)
-    return rule._replace(log_z=rule.log_z + r * u0 - pull - a * log_sum), log_lump
+    return rule, log_lump
+
+
+def _log_at(u: np.ndarray, a: np.ndarray, s: np.ndarray, rate: Gamma, x: Gamma, power: float) -> np.ndarray:
+    """``log`` of the tilted density of the log rate at the nodes' centre, x integrated out there.
+
+    Gamma functions of large shapes cancel: Stirling's formula is taken from each, and what is left of it is small.
+    """
+    r = np.exp(u) / power
+    ax, bx = x.naturals[0] + 1.0, x.naturals[1]
+    scale = a / (bx + power * r)  # E x given the rate
+    own = rate.log_density(r) + np.log(r)
+    soft = x.proper
+    ax_safe, bx_safe = np.where(soft, ax, 1.0), np.where(soft, bx, 1.0)
+    close = (
+        ax_safe * np.log(scale * bx_safe / ax_safe) + power * s * np.log(scale * r / s) - power * np.log(scale) + power
+    )
+    close += 0.5 * (np.log(ax_safe) - np.log(a)) + 0.5 * power * (np.log(s) - _LOG_2PI)
+    close += binet(a) - binet(ax_safe) - power * binet(s)
+    plain = power * s * np.log(r) - power * gammaln(s) + gammaln(a) - a * np.log(bx + power * r)
+    return own + np.where(soft, close, plain)

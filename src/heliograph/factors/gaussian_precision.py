@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from heliograph.factors.adaptive import Rule, adapt, around, bounded_exp, real_roots
 from heliograph.factors.base import Factor, Incoming
@@ -134,7 +133,7 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
     # f^power = N(y; 0, 1 / (power tau)) tau^((power - 1) / 2) (2 pi)^((1 - power) / 2) power^(-1/2)
     a = precision.naturals[0] + 1.0 + 0.5 * (power - 1.0)
     b = precision.naturals[1]
-    constant = 0.5 * (1.0 - power) * _LOG_2PI - 0.5 * np.log(power) - precision.log_normaliser()
+    constant = 0.5 * (1.0 - power) * _LOG_2PI - 0.5 * np.log(power)
     at = precision.is_point
     silent = x.is_uniform | mean.is_uniform
     tame = x.proper & mean.proper
@@ -148,29 +147,34 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
     # both known: Gamma(a + 1/2, b + d^2 / 2)
     closed = both_known & ~at & (a + 0.5 > 0) & (rate > 0)
     shape_known, rate_known = np.where(closed, a + 0.5, 1.0), np.where(closed, rate, 1.0)
-    log_known = gammaln(shape_known) - shape_known * np.log(rate_known) - 0.5 * _LOG_2PI + 0.5 * np.log(power)
-    log_z = np.where(closed, log_known + constant, log_z)
     mean_tau, gap = np.where(closed, shape_known / rate_known, 1.0), np.where(closed, digamma_gap(shape_known), 1.0)
+    # Bayes' rule at one point, where the Gamma functions of large shapes cancel inside the densities
+    log_f = 0.5 * power * (np.log(mean_tau) - _LOG_2PI - mean_tau * d**2)
+    log_known = precision.log_density(mean_tau) + log_f - Gamma(shape_known, rate_known).log_density(mean_tau)
+    log_z = np.where(closed, log_known, log_z)
 
     wide = tame & ~both_known & ~at & (a + 0.5 > 0) & ((b > 0) | ((b == 0) & (a < 0)))
     # a uniform target beside a proper other end: given tau it is that end with 1/tau added, so E 1/tau must exist
     half_open = silent & (x.proper | mean.proper) & ~at & (b > 0) & (a > 1.0)
     rules: list[tuple[np.ndarray, Rule]] = []
-    flat = [np.broadcast_to(v, shape).reshape(-1) for v in (a, b, s, d, constant)]
+    flat = [np.broadcast_to(v, shape).reshape(-1) for v in (a, b, s, d)]
+    prior = precision.reshape((precision.size,))
     out = [v.reshape(-1) for v in (log_z, mean_tau, gap)]
     for kind, where in (("wide", wide), ("open", half_open)):
         positions = np.flatnonzero(where.reshape(-1))
         for part in chunks(positions.size, 256):
             rows = positions[part]
-            ra, rb, rs, rd, rc = (v[rows] for v in flat)
+            ra, rb, rs, rd = (v[rows] for v in flat)
             rule = _integrate(ra, rb, rs * power, rd * np.sqrt(power), with_noise=kind == "wide")
             rules.append((rows, rule))
             if kind == "wide":
                 ratio = rule.mean(bounded_exp(rule.offset))  # E tau over tau at the centre
                 out[1][rows] = ratio * np.exp(rule.centre)
                 out[2][rows] = rule.mean(exp_excess(rule.offset - rule.of(np.log(ratio))))
+                # tau's own density at the centre, with the change of variable to its logarithm
+                at_centre = prior[rows].log_density(np.exp(rule.centre)) + 0.5 * (power + 1.0) * rule.centre
                 # N(y; 0, s + 1/(power tau)) is sqrt(power) N(sqrt(power) y; 0, power s + 1/tau)
-                out[0][rows] = rule.log_z + rc - 0.5 * _LOG_2PI + 0.5 * np.log(power)
+                out[0][rows] = rule.log_z + at_centre + constant - 0.5 * _LOG_2PI + 0.5 * np.log(power)
     # reshape(-1) of a fresh array is a view, so the loop has filled these in
     if np.any(at):
         v = 1.0 / np.where(at, precision.mean, 1.0) / power
@@ -182,7 +186,10 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
 
 
 def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_noise: bool) -> Rule:
-    """Nodes of ``tau^a exp(-b tau) (s + 1/tau)^(-1/2) exp(-d^2 / (2 (s + 1/tau)))`` over u = log tau."""
+    """Nodes of ``tau^a exp(-b tau) (s + 1/tau)^(-1/2) exp(-d^2 / (2 (s + 1/tau)))`` over u = log tau.
+
+    The first two of its factors are 1 at the centre, for the integral to be multiplied with what they are there.
+    """
     if not with_noise:  # the plain Gamma; 1/tau is averaged over it too
         mode = np.log(a / b)
         low, high = mode - 3.0 - 100.0 / (a - 1.0), np.log((a + 14.0 * np.sqrt(a) + 80.0) / b)
@@ -227,7 +234,7 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
 
     # tau itself, and the share of a cavity that survives, which may be largest where the density is small
     rule = adapt(log_density, edges, lambda e, i: [bounded_exp(e), 1.0 / (1.0 + s[i] * bounded_exp(best[i] + e))], best)
-    return rule._replace(log_z=rule.log_z + a * best - pull - 0.5 * np.log(v0) - 0.5 * d**2 / v0)
+    return rule._replace(log_z=rule.log_z - 0.5 * np.log(v0) - 0.5 * d**2 / v0)
 
 
 def _height(u: np.ndarray, a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray) -> np.ndarray:
