@@ -114,13 +114,13 @@ def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray,
     outs = [v.reshape(-1) for v in (log_z, mean, gap)]
     flat = [v.reshape(-1) for v in np.broadcast_arrays(A, R, b, c)]
     positions = np.flatnonzero(valid.reshape(-1))
-    plates = [m.reshape((m.size,)) for m in (rate, x)]
+    rates, xs = rate.reshape((rate.size,)), x.reshape((x.size,))
     for part in chunks(positions.size, 256):
         rows = positions[part]
         a, r, rb, rc = (v[rows] for v in flat)
         rule, log_lump = _integrate(a, r, rb, rc, more_r, more_x)
         if to == "log_z":
-            outs[0][rows] = rule.log_z + _log_at(rule.centre, a, s.reshape(-1)[rows], *(m[rows] for m in plates), power)
+            outs[0][rows] = rule.log_z + _log_at(rule.centre, a, s.reshape(-1)[rows], rates[rows], xs[rows], power)
         if to == "rate":
             ratio = rule.mean(bounded_exp(rule.offset))  # E q over q at the centre
             outs[1][rows] = ratio * np.exp(rule.centre) / power
