@@ -177,7 +177,7 @@ def _as_rows(x: Any) -> Any:
     if type(x) is np.ndarray and x.ndim == 2 and x.dtype == np.float64:
         return x
     if scipy.sparse.issparse(x):
-        return x if x.format == "csr" else x.tocsr()
+        return scipy.sparse.csr_array(x)  # shares the data of what is CSR already
     return np.atleast_2d(np.asarray(x, dtype=float))
 
 

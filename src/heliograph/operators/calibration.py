@@ -82,7 +82,8 @@ class Calibration:
             here = power == p
             e, r = self.expected[here], self.realised[here]
             rows.append((10.0**p, 10.0 ** (p + 1), here.sum(), e.mean(), r.mean(), (r / e).max()))
-        return CalibrationTable(*(np.array(c, dtype=float) for c in zip(*rows, strict=True)), self.factor)
+        low, high, count, expected, realised, worst = np.array(rows, dtype=float).T
+        return CalibrationTable(low, high, count, expected, realised, worst, self.factor)
 
     def plot(self, axes: Any) -> None:
         """Realised against expected KL on logarithmic axes, with the line of perfect honesty."""

@@ -73,7 +73,7 @@ class Setting(NamedTuple):
     tolerance: float = 0.0  # nats that one message may be wrong by
     sampler: Any = None  # the factor's description: inputs, child, output, stochastic, expensive
     evaluate: Callable[[np.random.Generator, Mapping[str, np.ndarray]], np.ndarray] | None = None  # the factor itself
-    reference: Callable[[np.random.Generator, Incoming], Any] | None = None  # cheap moments of beliefs, or None
+    reference: Callable[..., Any] | None = None  # (rng, incoming, to) -> cheap moments of beliefs, or None
 
 
 NOTHING_MORE = Setting()
