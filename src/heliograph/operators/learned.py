@@ -27,8 +27,10 @@ __all__ = ["Learned"]
 
 LOG_Z = "log z"  # the name under which the log normaliser is kept, like one more port
 
-_SLOW_CALL = 0.5  # seconds for the reference of one message: too dear
-_SLOW_EVALUATION = 5e-5  # seconds for one evaluation of the function among many: too dear
+_SLOW_CALL = 2.0  # seconds of processor time for the reference of one message: hopeless at every message
+_SLOW_EVALUATION = (
+    1e-4  # seconds of processor time an evaluation; far from both sides, so that a busy machine decides nothing
+)
 
 
 class Learned:
@@ -113,7 +115,7 @@ class Learned:
         """Reference of one port (None: of log Z) of a plate of one kind; None where the cavity has to do."""
         if self.reference == "none":
             return None
-        if self.reference != "auto":
+        if callable(self.reference):
             return self.reference(rng, incoming, to)
         if setting.reference is None or self.dear:
             return None
@@ -142,7 +144,7 @@ class Learned:
             if to is not None and (to not in kind or kind[to] == "point"):
                 continue
             reference = self.refer(rng, incoming, setting, to) if referred else None
-            if referred:
+            if reference is not None:
                 n_evaluations += reference.n_evaluations
             sight = look(kind, incoming, to, reference)
             chart = sight.chart
@@ -162,7 +164,8 @@ class Learned:
             noise = chart.noise(told[good], errors[good], base)
             fine = np.isfinite(y).all(axis=1) & np.isfinite(noise).all(axis=1)
             excess = None if sight.excess is None else (sight.excess[good] + y[:, 1])[fine]
-            known.learn(sight.inputs[good][fine], y[fine], noise[fine], kl[good][fine], excess)
+            scale = None if sight.scale is None else sight.scale[good][fine]
+            known.learn(sight.inputs[good][fine], y[fine], noise[fine], kl[good][fine], scale, excess)
         return n_evaluations
 
     def say(self, what: str) -> None:
@@ -214,9 +217,9 @@ _DEFAULTS = Learned().settings
 def _too_slow(rng: np.random.Generator, incoming: Incoming, refer: Any, to: str | None) -> bool:
     """Whether a reference at every message would cost more than it saves: one row first, then a handful."""
     for rows, limit in ((1, _SLOW_CALL), (32, None)):
-        started = time.perf_counter()
+        started = time.thread_time()  # not the clock on the wall: the same seed must give the same bits under any load
         reference = refer(rng, rows_of(incoming, slice(0, rows)), to)
-        seconds = time.perf_counter() - started
+        seconds = time.thread_time() - started
         if reference is None:
             return False
         if seconds > (limit or _SLOW_EVALUATION * reference.n_evaluations):

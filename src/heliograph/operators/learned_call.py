@@ -22,7 +22,7 @@ __all__ = ["EvidenceCall", "MessageCall", "joint_error"]
 _BLOCK = 8192  # rows seen at once
 _AUDITED_SHARE = 0.1  # audits at most, for every label
 _LABEL_SHARE = 0.5  # of what one message may be wrong by, that a label may
-_CAUTION = 0.3  # of the tolerance is used: realised errors have a heavier tail than expected ones
+_CAUTION = 0.5  # of the tolerance is used: realised errors have a heavier tail than expected ones
 _AVERAGED = 0.2  # of what an answer is wrong by: so far the regression is asked to average the noise of answers
 _MOST_TIMES = 10.0  # its equal share of what a plate may be wrong by, that one row may
 _PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
@@ -202,6 +202,11 @@ class Plate:
         """The bases of some rows."""
         return self.sight.base if rows is None else tuple(a[rows] for a in self.sight.base)
 
+    def _scale(self, rows: Any) -> np.ndarray | None:
+        """The scales of some rows."""
+        scale = self.sight.scale
+        return scale if rows is None or scale is None else scale[rows]
+
     def _limit(self, kl: np.ndarray) -> float:
         """The expected KL above which a row is asked about, so that the rest together is within the tolerance.
 
@@ -218,8 +223,8 @@ class Plate:
         floor = _AVERAGED * self.known.label_kl
         if floor > top and top < float(kl.max()):
             self.operator.say(
-                f"the answers of an oracle are themselves wrong by about {self.known.label_kl:.1g} nats, more than the "
-                f"{self.call.tolerance:.1g} that one message may be: posterior.error_estimate says what was reached; "
+                f"the answers of an oracle, even averaged, are wrong by about {floor:.0e} nats, more than the {top:.0e} "
+                "that a message may be here: posterior.error_estimate says what was reached; "
                 "give the oracle more draws, or raise the tolerance"
             )
         return max(top, floor)
@@ -230,7 +235,8 @@ class Plate:
         started = time.perf_counter()
         known, call = self.known, self.call
         x = self.sight.inputs if self.open is None else self.sight.inputs[self.open]
-        mean, variance, new = known.predict(x)
+        scale = self._scale(self.open)
+        mean, variance, new = known.predict(x, scale)
         weights = self.chart.weights(mean, self._at(self.open))
         kl = np.einsum("nq,nq->n", weights, variance)
         factor = known.calibration.factor
@@ -248,12 +254,16 @@ class Plate:
         started = time.perf_counter()
         room = max(1, known.due - len(known))  # the widths are chosen anew then, and with them who is uncertain
         size = min(room, max(8, len(known) // 2))
+        chosen = _NOTHING
         if unseen.any():  # places first: what is uncertain elsewhere may look different then
             some = np.flatnonzero(unseen)
             chosen = some[known.spread(x[some], size)]
-        else:
+        if not len(chosen) and doubtful.any():
             some = np.flatnonzero(doubtful)
-            chosen = some[known.choose(x[some], weights[some] * factor, limit, size)]
+            scores = weights[some] * factor
+            if scale is not None:
+                scores *= (scale[some] ** 2)[:, None]
+            chosen = some[known.choose(x[some], scores, limit, size)]
             if not len(chosen):
                 chosen = some[:size]
         call.learning += time.perf_counter() - started
@@ -365,7 +375,7 @@ class Plate:
         at = np.flatnonzero(noisy)
         if not len(at):
             return
-        mean, variance, new = known.predict(self.sight.inputs[at])
+        mean, variance, new = known.predict(self.sight.inputs[at], self._scale(at))
         base = self._at(at)
         kl = np.einsum("nq,nq->n", self.chart.weights(mean, base), variance) * known.calibration.factor
         better = (kl < call.expected_kl[self.rows[at]]) & (new < self.operator.novelty)

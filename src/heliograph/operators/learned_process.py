@@ -69,18 +69,22 @@ class Correction:
         targets: np.ndarray,
         noise: np.ndarray,
         own_kl: np.ndarray,
+        scale: np.ndarray | None = None,
         excess: np.ndarray | None = None,
     ) -> None:
         """Take in labelled rows; their order does not matter but for rounding and for when the widths are chosen.
 
-        `excess` is the log variance of each belief over its cavity's, where that is known.
+        `scale` is the size of each target by which it is divided, `excess` the log variance of each belief over its
+        cavity's, where that is known.
         """
         if not len(inputs):
             return
         self.own_kl = np.concatenate([self.own_kl, own_kl])
         self.label_kl = float(np.median(self.own_kl[-_LATEST:]))
         if excess is not None:
-            self.n_improper += int((excess > 3 * np.sqrt(noise[:, 1]) + 1e-12).sum())
+            self.n_improper += int((excess > 6 * np.sqrt(noise[:, 1]) + 1e-9).sum())
+        if scale is not None:
+            targets, noise = targets / scale[:, None], noise / (scale * scale)[:, None]
         self.inputs = np.concatenate([self.inputs, inputs])
         self.targets = np.concatenate([self.targets, targets])
         self.noise = np.concatenate([self.noise, noise])
@@ -115,13 +119,17 @@ class Correction:
         scale = (self.targets**2).mean(axis=0)
         return self.noise if (self.noise.max(axis=0, initial=0.0) > _NO_NOISE * scale).any() else None
 
-    def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def predict(self, inputs: np.ndarray, scale: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Means and variances ``(n, q)``, and how new each row is ``(n,)``, from 0 (at a label) to 1 (far from all)."""
         assert self.process is not None
         if self._ready is None:
             self._ready = _Ready(self.process)
         with one_blas_thread():
-            return self._ready.predict(inputs)
+            mean, variance, new = self._ready.predict(inputs)
+        if scale is not None:
+            mean *= scale[:, None]
+            variance *= (scale * scale)[:, None]
+        return mean, variance, new
 
     def choose(self, inputs: np.ndarray, weights: np.ndarray, tolerance: float, limit: int) -> np.ndarray:
         """Rows to ask about next, the most uncertain first, each as if those before it were known."""

@@ -19,6 +19,7 @@ from heliograph.operators.protocol import Incoming, rows_of, signature
 
 __all__ = ["DATA", "POINT", "PROPER", "UNIFORM", "WILD", "Sight", "kind_key", "kinds_of", "look", "rows_at"]
 
+_SURE = 1e-6  # nats: no reference is surer of itself
 _FAR = 40.0  # on the log odds, of a point mass at 0 or 1
 
 PROPER, POINT, UNIFORM, WILD, DATA = "proper", "point", "uniform", "wild", "data"
@@ -31,6 +32,7 @@ class Sight(NamedTuple):
     chart: Any  # of the port in question
     base: Moments  # what the target is relative to
     inputs: np.ndarray  # (n, k)
+    scale: np.ndarray | None  # (n,) how large corrections to the base are by its own account; None: alike everywhere
     excess: np.ndarray | None  # (n,) log variance of the base over the cavity's, where both are plain numbers
 
 
@@ -90,19 +92,29 @@ def look(kind: dict[str, str], incoming: Incoming, to: str | None, reference: An
     n = len(next(iter(incoming.values())))
     if to is None:
         base = (np.zeros(n) if reference is None else reference.log_z,)
-        return Sight(EvidenceChart(), base, _beside(columns, n), None)
+        return Sight(EvidenceChart(), base, _beside(columns, n), _scale(reference), None)
     chart = chart_of(incoming[to])
     cavity = chart.moments(incoming[to]) if kind[to] == PROPER else None
     if reference is None:
         base = chart.plain(n) if cavity is None else cavity
         excess = np.zeros(n) if cavity is not None and chart.scalar else None
-        return Sight(chart, base, _beside(columns, n), excess)
+        return Sight(chart, base, _beside(columns, n), None, excess)
     base = reference.moments
     if cavity is None:
-        return Sight(chart, base, _beside(columns, n), None)
+        return Sight(chart, base, _beside(columns, n), _scale(reference), None)
     gap = chart.gap(base, cavity)
     columns.append(gap)
-    return Sight(chart, base, _beside(columns, n), gap[:, 1] if chart.scalar else None)
+    excess = gap[:, 1] if chart.scalar else None
+    return Sight(chart, base, _beside(columns, n), _scale(reference), excess)
+
+
+def _scale(reference: Any) -> np.ndarray | None:
+    """A power of the reference's doubt of itself: where it saw enough, hardly anything is left to correct.
+
+    The fourth root: errors fall faster than doubts do, but a doubt is a noisy measure of them.
+    """
+    doubt = None if reference is None else getattr(reference, "doubt", None)
+    return None if doubt is None else np.sqrt(np.sqrt(doubt + _SURE))
 
 
 def _beside(columns: list[np.ndarray], n: int) -> np.ndarray:

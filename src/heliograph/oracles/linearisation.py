@@ -18,7 +18,7 @@ from heliograph.families import Gamma, Gaussian, MultivariateGaussian
 from heliograph.oracles.reference import Output, Reference, values
 from heliograph.oracles.sampler import Sampler
 
-__all__ = ["several_unknown"]
+__all__ = ["Linearised", "blocks_of", "joint_moments", "linearise", "several_unknown", "value_of"]
 
 _PASSES = 7
 _MOST_COORDINATES = 5  # 3^5 = 243 sigma points a pass
@@ -46,6 +46,14 @@ class _Update(NamedTuple):
     site: tuple[np.ndarray, np.ndarray, np.ndarray]  # shift, precision, log height of the output's message
 
 
+class Linearised(NamedTuple):
+    """What iterated linearisation makes of a plate."""
+
+    update: _Update
+    summaries: np.ndarray  # (n, 4)
+    n_evaluations: int
+
+
 def several_unknown(
     rng: np.random.Generator,
     sampler: Sampler,
@@ -56,39 +64,54 @@ def several_unknown(
 ) -> Reference | None:
     """Reference beliefs of an unknown input or of the output; None if there are too many unknown numbers."""
     out = Output(message)
-    blocks, k = {}, 0
-    for port, m in unknown.items():
-        size = m.dimension if isinstance(m, MultivariateGaussian) else 1
-        blocks[port] = slice(k, k + size)
-        k += size
+    blocks, k = blocks_of(unknown)
     if k > _MOST_COORDINATES:
         return None
-    m, s = _joint(unknown, blocks, k)
+    found = linearise(rng, sampler, unknown, constants, out)
+    update = found.update
+    if to in blocks:
+        block = blocks[to]
+        whole = isinstance(unknown[to], MultivariateGaussian)
+        at = block if whole else block.start
+        moments = update.mean[:, at], update.covariance[:, at, at]
+    else:
+        moments = update.out_mean, update.out_variance
+    log_z = _log_z(update) - out.log_constant() if to is None else None
+    return Reference(moments, found.summaries, log_z, np.zeros(len(update.mean)), found.n_evaluations)
+
+
+def linearise(
+    rng: np.random.Generator, sampler: Sampler, unknown: Mapping[str, Any], constants: Mapping[str, Any], out: Output
+) -> Linearised:
+    """Seven passes over a plate."""
+    blocks, k = blocks_of(unknown)
+    m, s = joint_moments(unknown)
     points, weights = _sigma_points(k)
-    n_evaluations = 0
-    mean, covariance, fit, first = m, s, None, None
-    out_at = None
+    mean, covariance, fit, first, out_at = m, s, None, None, None
     for _ in range(_PASSES):
         new = _fit(rng, sampler, unknown, blocks, constants, out, mean, covariance, points, weights)
-        n_evaluations += len(m) * len(points)
         fit = new if fit is None else _Fit(*(0.5 * (a + b) for a, b in zip(fit, new, strict=True)))
         update = _update(m, s, fit, out, out_at)
         first = first or (fit, update)
         mean, covariance, out_at = update.mean, update.covariance, update.out_mean
     assert fit is not None and first is not None
-    if to in blocks:
-        block = blocks[to]
-        whole = isinstance(unknown[to], MultivariateGaussian)
-        at = block if whole else block.start
-        moments = mean[:, at], covariance[:, at, at]
-    else:
-        moments = update.out_mean, update.out_variance
     summaries = np.stack([*_surprise(*first), _residual(fit, update)], axis=1)
-    log_z = _log_z(update) - out.log_constant() if to is None else None
-    return Reference(moments, summaries, log_z, np.zeros(len(m)), n_evaluations)
+    return Linearised(update, summaries, _PASSES * len(m) * len(points))
 
 
-def _joint(unknown: Mapping[str, Any], blocks: Mapping[str, slice], k: int) -> tuple[np.ndarray, np.ndarray]:
+def blocks_of(unknown: Mapping[str, Any]) -> tuple[dict[str, slice], int]:
+    """Where each unknown input stands among all unknown numbers, and how many these are."""
+    blocks, k = {}, 0
+    for port, m in unknown.items():
+        size = m.dimension if isinstance(m, MultivariateGaussian) else 1
+        blocks[port] = slice(k, k + size)
+        k += size
+    return blocks, k
+
+
+def joint_moments(unknown: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean ``(n, k)`` and covariance ``(n, k, k)`` of all unknown numbers on their charts, from their messages."""
+    blocks, k = blocks_of(unknown)
     n = len(next(iter(unknown.values())))
     mean, covariance = np.zeros((n, k)), np.zeros((n, k, k))
     for port, message in unknown.items():
@@ -124,7 +147,7 @@ def _fit(
     x = (mean[:, None] + deviations).reshape(n * size, -1)
     inputs = {port: np.repeat(a, size, axis=0) for port, a in constants.items()}
     for port, message in unknown.items():
-        inputs[port] = _value(message, x[:, blocks[port]])
+        inputs[port] = value_of(message, x[:, blocks[port]])
     value, _ = values(rng, sampler, inputs, n * size)
     y = out.look(value.reshape(n, size).T)[0].T
     y_mean = y @ weights
@@ -136,7 +159,8 @@ def _fit(
     return _Fit(slope, y_mean - (slope * mean).sum(axis=1), noise)
 
 
-def _value(message: Any, u: np.ndarray) -> np.ndarray:
+def value_of(message: Any, u: np.ndarray) -> np.ndarray:
+    """Values of one input from its coordinates ``(s, d)``."""
     if isinstance(message, MultivariateGaussian):
         return u
     if isinstance(message, Gaussian):

@@ -17,14 +17,15 @@ from scipy.special import expit, log_expit
 from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.oracles.sampler import Sampler, _call, _call_each, evaluate
 
-__all__ = ["Output", "Reference", "reference_of", "values"]
+__all__ = ["Output", "Reference", "log_constant", "log_density", "project", "reference_of", "values"]
 
 _GRID = np.array([[-5.0], [-3.0], [-1.4], [0.0], [1.4], [3.0], [5.0]])  # deviations of the cavity
 _EDGES = np.array([-60.0, *_GRID[:, 0], 60.0])  # beyond the last node the steps are free to go far
 _NEWTON = 5
 _STEP = 0.5  # of a difference, in current deviations: curvature over the bulk and not at a point
 _STEPS = np.array([[-1.0], [0.0], [1.0]])
-_ROUGH = (3e-4, 3e-3)  # nats between all nodes and every other, where finer ones begin to count, and alone count
+_ROUGH = (2e-3, 2e-2)  # nats between all nodes and every other, where finer ones begin to count, and alone count
+_CLEAR = 1e-6  # nats of doubt that mean nothing
 _LEAST = 0.01  # variance, in that of the nodes: one node alone has none
 _WIDER = 1.2  # nodes than the curvature at the mode says
 _FAR = (2.0, 2.5)  # deviations of the cavity by which the mean moves where the mode begins to count, and alone counts
@@ -150,9 +151,12 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
         return None
     if len(unknown) == 1 and not isinstance(next(iter(unknown.values())), MultivariateGaussian):
         return _one_unknown(rng, sampler, unknown, constants, out, to)
-    from heliograph.oracles.linearisation import several_unknown
+    # these two are built on this module
+    from heliograph.oracles.linearisation import blocks_of, several_unknown
+    from heliograph.oracles.plane_reference import two_unknown
 
-    return several_unknown(rng, sampler, unknown, constants, out, to)
+    refer = two_unknown if blocks_of(unknown)[1] == 2 else several_unknown
+    return refer(rng, sampler, unknown, constants, out, to)
 
 
 def values(
@@ -200,15 +204,12 @@ class _Line:
         return _Line(self.rng, self.sampler, self.port, self.message[rows], constants, self.out.some(rows))
 
     def log_cavity(self, u: np.ndarray) -> np.ndarray:
-        if isinstance(self.message, Gaussian):
-            gap = u - self.mean
-            gap *= gap
-            gap *= self.half
-            return gap
-        first, second = self.message.naturals
-        if isinstance(self.message, Gamma):
-            return (first + 1.0) * u - second * np.exp(np.minimum(u, 700.0))
-        return (first + 1.0) * log_expit(u) + (second + 1.0) * log_expit(-u)
+        if not isinstance(self.message, Gaussian):
+            return log_density(self.message, u)
+        gap = u - self.mean
+        gap *= gap
+        gap *= self.half
+        return gap
 
     def value(self, u: np.ndarray) -> np.ndarray:
         if isinstance(self.message, Gaussian):
@@ -284,14 +285,14 @@ def _one_unknown(
         finer = _weigh(some, mean[coarse], sd[coarse], _FINE)
         share = np.clip(np.log(doubt[coarse] / _ROUGH[0]) / np.log(_ROUGH[1] / _ROUGH[0]), 0.0, 1.0)
         other, other_log_z = _read(some, finer, sd[coarse], _FINE, to)
-        moments = tuple(np.array(a) for a in moments)
+        moments = np.array(moments[0]), np.array(moments[1])
         moments[0][coarse] += share * (other[0] - moments[0][coarse])
         moments[1][coarse] *= (other[1] / moments[1][coarse]) ** share
         if log_z is not None and other_log_z is not None:
             log_z[coarse] += share * (other_log_z - log_z[coarse])
         doubt[coarse] += share * (_doubt(finer, _FINE) - doubt[coarse])
         line.n_evaluations += some.n_evaluations
-    summaries = np.stack([found.moved, np.log(found.ratio)], axis=1)
+    summaries = np.stack([found.moved, np.log(found.ratio), np.log(doubt + _CLEAR)], axis=1)
     return Reference(moments, summaries, log_z, doubt, line.n_evaluations)
 
 
@@ -303,12 +304,12 @@ def _read(
         return (found.mean, found.sd**2), None
     w = found.w.astype(float) / found.total
     if to == line.port:
-        return _project(type(line.message), found.at, w), None
-    moments = _project(line.out.family, found.y, w)
+        return project(type(line.message), found.at, w), None
+    moments = project(line.out.family, found.y, w)
     if to is not None:
         return moments, None
     log_z = found.top + np.log(found.total * sd) + rule.log_spacing
-    return moments, log_z + _log_constant(line.message) - line.out.log_constant()
+    return moments, log_z + log_constant(line.message) - line.out.log_constant()
 
 
 def _doubt(found: _Weighed, rule: _Rule) -> np.ndarray:
@@ -346,7 +347,7 @@ def _over_cavity(line: _Line) -> tuple[np.ndarray, np.ndarray]:
     return mean, sd
 
 
-def _project(family: Any, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def project(family: Any, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Chart moments of the EP projection of weighted positions ``(k, n)``: by its own statistics, not the chart's."""
     mean = (w * u).sum(axis=0)
     d = u - mean
@@ -364,7 +365,16 @@ def _project(family: Any, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.
     return found.chart_moments()
 
 
-def _log_constant(message: Any) -> np.ndarray:
+def log_density(message: Any, u: np.ndarray) -> np.ndarray:
+    """The log density of a Gamma or a Beta on its chart at positions ``(k, n)``, without its constant."""
+    first, second = message.naturals
+    if isinstance(message, Gamma):
+        return (first + 1.0) * u - second * np.exp(np.minimum(u, 700.0))
+    return (first + 1.0) * log_expit(u) + (second + 1.0) * log_expit(-u)
+
+
+def log_constant(message: Any) -> np.ndarray:
+    """The constant that log densities on the chart are written without here."""
     if isinstance(message, Gaussian):
         return -0.5 * (_LOG_2PI + np.log(message.variance))
     return -message.log_normaliser()

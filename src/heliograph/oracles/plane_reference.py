@@ -1,0 +1,235 @@
+"""The reference belief of a deterministic factor of two unknown numbers: moments on even nodes of the plane.
+
+The same as for one unknown: nodes over the cavity, then over what these found; finer ones where something is sharper
+than they see. Where the tilted density is a needle beside the cavity, iterated linearisation says where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.families import Gaussian, MultivariateGaussian
+from heliograph.oracles.linearisation import blocks_of, joint_moments, linearise, value_of
+from heliograph.oracles.reference import Output, Reference, log_constant, log_density, project, values
+from heliograph.oracles.sampler import Sampler
+
+__all__ = ["two_unknown"]
+
+_NARROW = (0.55, 0.45)  # deviations of the cavity: a needle between two nodes seems as wide as 0.4
+_THIN = (0.15, 0.12)  # the same between finer nodes, which see a needle as wide as 0.1
+_WIDER = 1.3  # than linearisation says
+_ROUGH = (1e-3, 1e-2)  # nats between all nodes and every other, where finer ones begin to count, and alone count
+_CLEAR = 1e-6  # nats of doubt that mean nothing
+_LEAST = 0.01  # variance, in that of the nodes
+_NOTHING = -1e12
+_BLOCK = 256  # rows at once where nodes are fine
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class _Grid(NamedTuple):
+    nodes: np.ndarray  # (k, 2), in deviations
+    half: np.ndarray  # (k,) bool: every other node along both axes
+    log_area: float
+
+
+def _grid(n: int, spacing: float) -> _Grid:
+    line = spacing * (np.arange(n) - 0.5 * (n - 1))
+    nodes = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
+    even = np.arange(n) % 2 == 0
+    return _Grid(nodes, (even[:, None] & even).reshape(-1), 2 * float(np.log(spacing)))
+
+
+_WIDE = _grid(11, 0.8)
+_CLOSE = _grid(13, 0.7)
+_FINE = _grid(43, 0.2)
+
+
+class _Plane:
+    """Two unknown numbers on their charts, and the factor with the output's message."""
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        sampler: Sampler,
+        unknown: Mapping[str, Any],
+        constants: Mapping[str, Any],
+        out: Output,
+    ) -> None:
+        self.rng, self.sampler, self.unknown, self.constants, self.out = rng, sampler, unknown, constants, out
+        self.blocks, _ = blocks_of(unknown)
+        self.mean, self.covariance = joint_moments(unknown)
+        self.n_evaluations = 0
+
+    def some(self, rows: np.ndarray) -> _Plane:
+        """The same for some of the rows."""
+        unknown = {p: m[rows] for p, m in self.unknown.items()}
+        constants = {p: a[rows] for p, a in self.constants.items()}
+        return _Plane(self.rng, self.sampler, unknown, constants, self.out.some(rows))
+
+    def look(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The output's position and the log tilted density at positions ``(k, n, 2)``."""
+        k, n, _ = u.shape
+        inputs = {p: np.tile(a, (k, *[1] * (a.ndim - 1))) for p, a in self.constants.items()}
+        flat = u.reshape(k * n, 2)
+        log_tilted = np.zeros((k, n))
+        for port, message in self.unknown.items():
+            block = self.blocks[port]
+            inputs[port] = value_of(message, flat[:, block])
+            if isinstance(message, MultivariateGaussian):
+                gap = u - self.mean
+                log_tilted -= 0.5 * np.einsum("kni,nij,knj->kn", gap, message.naturals[1], gap, optimize=True)
+            elif isinstance(message, Gaussian):
+                log_tilted -= 0.5 * message.naturals[1] * (u[..., block.start] - self.mean[:, block.start]) ** 2
+            else:
+                log_tilted += log_density(message, u[..., block.start])
+        self.n_evaluations += k * n
+        value, bad = values(self.rng, self.sampler, inputs, k * n)
+        y, log_message = self.out.look(value.reshape(k, n))
+        log_tilted += log_message
+        return y, log_tilted if bad is None else np.where(bad.reshape(k, n), _NOTHING, log_tilted)
+
+
+class _Weighed(NamedTuple):
+    """A tilted density seen at nodes."""
+
+    mean: np.ndarray  # (n, 2)
+    covariance: np.ndarray  # (n, 2, 2)
+    moved: np.ndarray  # (n, 2), in deviations of the nodes
+    inner: np.ndarray  # (n, 2, 2) covariance, in that of the nodes
+    at: np.ndarray  # (k, n, 2)
+    y: np.ndarray  # (k, n)
+    w: np.ndarray  # (k, n) weights that add to 1
+    log_total: np.ndarray  # (n,)
+
+
+def _weigh(plane: _Plane, mean: np.ndarray, covariance: np.ndarray, grid: _Grid) -> _Weighed:
+    root = np.linalg.cholesky(covariance)
+    at = mean + np.einsum("kj,nij->kni", grid.nodes, root)
+    y, log_w = plane.look(at)
+    top = log_w.max(axis=0)
+    w = np.exp(log_w - top)
+    total = w.sum(axis=0)
+    w /= total
+    moved, inner = _moments(grid.nodes, w)
+    covariance = root @ inner @ np.swapaxes(root, 1, 2)
+    log_total = top + np.log(total) + np.log(root[:, 0, 0] * root[:, 1, 1]) + grid.log_area
+    return _Weighed(mean + np.einsum("nij,nj->ni", root, moved), covariance, moved, inner, at, y, w, log_total)
+
+
+def _moments(nodes: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    moved = w.T @ nodes
+    squares = (nodes[:, :, None] * nodes[:, None, :]).reshape(-1, 4)
+    inner = (w.T @ squares).reshape(-1, 2, 2) - moved[:, :, None] * moved[:, None, :]
+    return moved, inner + _LEAST**2 * np.eye(2)
+
+
+def _doubt(found: _Weighed, grid: _Grid) -> np.ndarray:
+    """Nats between what all nodes say of each coordinate and what every other one says, the larger of the two."""
+    w = found.w[grid.half]
+    total = w.sum(axis=0)
+    moved, inner = _moments(grid.nodes[grid.half], w / np.where(total > 0, total, 1.0))
+    all_v, half_v = (np.diagonal(a, axis1=1, axis2=2) for a in (found.inner, inner))
+    gap2 = (moved - found.moved) ** 2 / all_v
+    kl = 0.5 * gap2 + 0.25 * np.log(half_v / all_v) ** 2
+    return np.where(total > 1e-6, kl.max(axis=1), 1.0)  # every other node sees nothing: that is doubt enough
+
+
+def two_unknown(
+    rng: np.random.Generator,
+    sampler: Sampler,
+    unknown: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    message: Any,
+    to: str | None,
+) -> Reference:
+    """Reference beliefs of an unknown input or of the output."""
+    plane = _Plane(rng, sampler, unknown, constants, Output(message))
+    mean, covariance = _where(plane)
+    found = _weigh(plane, mean, covariance, _CLOSE)
+    moments, log_z = _read(plane, found, to)
+    doubt = _doubt(found, _CLOSE)
+    rough = np.flatnonzero(doubt > _ROUGH[0])
+    for start in range(0, len(rough), _BLOCK):
+        rows = rough[start : start + _BLOCK]
+        some = plane.some(rows)
+        finer = _weigh(some, mean[rows], covariance[rows], _FINE)
+        other, other_log_z = _read(some, finer, to)
+        share = np.clip(np.log(doubt[rows] / _ROUGH[0]) / np.log(_ROUGH[1] / _ROUGH[0]), 0.0, 1.0)
+        for a, b in zip(moments, other, strict=True):
+            a[rows] += share.reshape(-1, *[1] * (a.ndim - 1)) * (b - a[rows])
+        if log_z is not None and other_log_z is not None:
+            log_z[rows] += share * (other_log_z - log_z[rows])
+        doubt[rows] += share * (_doubt(finer, _FINE) - doubt[rows])
+        plane.n_evaluations += some.n_evaluations
+    determinant = found.inner[:, 0, 0] * found.inner[:, 1, 1] - found.inner[:, 0, 1] ** 2
+    distance = np.sqrt((found.moved**2).sum(axis=1))
+    summaries = np.stack([distance, np.log(determinant), np.log(doubt + _CLEAR)], axis=1)
+    return Reference(moments, summaries, log_z, doubt, plane.n_evaluations)
+
+
+def _where(plane: _Plane) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the tilted density, roughly: by nodes over the cavity, finer ones, or linearisation."""
+    first = _weigh(plane, plane.mean, plane.covariance, _WIDE)
+    mean, covariance = first.mean, first.covariance
+    ratio = _least_deviation(first)
+    rough = np.flatnonzero(ratio < _NARROW[0])
+    for start in range(0, len(rough), _BLOCK):
+        rows = rough[start : start + _BLOCK]
+        some = plane.some(rows)
+        finer = _weigh(some, some.mean, some.covariance, _FINE)
+        other_mean, other_covariance = finer.mean, finer.covariance
+        other_ratio = _least_deviation(finer)
+        thin = np.flatnonzero(other_ratio < _THIN[0])
+        if len(thin):
+            few = some.some(thin)
+            line = linearise(plane.rng, plane.sampler, few.unknown, few.constants, few.out)
+            share = _share(other_ratio[thin], _THIN)
+            other_mean[thin] += share[:, None] * (line.update.mean - other_mean[thin])
+            wider = _WIDER**2 * line.update.covariance
+            other_covariance[thin] += share[:, None, None] * (wider - other_covariance[thin])
+            plane.n_evaluations += line.n_evaluations
+        share = _share(ratio[rows], _NARROW)
+        mean[rows] += share[:, None] * (other_mean - mean[rows])
+        covariance[rows] += share[:, None, None] * (other_covariance - covariance[rows])
+        plane.n_evaluations += some.n_evaluations
+    return mean, covariance
+
+
+def _share(ratio: np.ndarray, ends: tuple[float, float]) -> np.ndarray:
+    """From 0 to 1 between two ends, so that what is learned is a smooth function."""
+    return np.clip((ends[0] - ratio) / (ends[0] - ends[1]), 0.0, 1.0)
+
+
+def _least_deviation(found: _Weighed) -> np.ndarray:
+    """The smallest deviation in any direction, in those of the nodes."""
+    a, b, c = found.inner[:, 0, 0], found.inner[:, 1, 1], found.inner[:, 0, 1]
+    least = 0.5 * (a + b - np.sqrt((a - b) ** 2 + 4 * c * c))
+    return np.sqrt(np.maximum(least, 0.0))
+
+
+def _read(plane: _Plane, found: _Weighed, to: str | None) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
+    """The moments of the port in question, or log Z."""
+    if to in plane.blocks:
+        message, at = plane.unknown[to], plane.blocks[to].start
+        if isinstance(message, MultivariateGaussian):
+            return (found.mean, found.covariance), None
+        if isinstance(message, Gaussian):
+            return (found.mean[:, at].copy(), found.covariance[:, at, at].copy()), None
+        return _own(project(type(message), found.at[..., at], found.w)), None
+    moments = _own(project(plane.out.family, found.y, found.w))
+    if to is not None:
+        return moments, None
+    log_z = found.log_total - plane.out.log_constant()
+    for message in plane.unknown.values():
+        if isinstance(message, MultivariateGaussian):
+            log_z = log_z - _LOG_2PI + 0.5 * np.linalg.slogdet(message.naturals[1])[1]
+        else:
+            log_z = log_z + log_constant(message)
+    return moments, log_z
+
+
+def _own(moments: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(moments[0]), np.array(moments[1])
