@@ -1,0 +1,79 @@
+"""Write docs/results/README.md from the JSON files beside it: ``python docs/results/make_tables.py``."""
+
+import json
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def _table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(c) for c in row) + " |" for row in rows])
+
+
+def _mean(values):
+    return sum(values) / len(values)
+
+
+def _sequence(result):
+    rows = []
+    for name, row in result["methods"].items():
+        rows.append(
+            (
+                name,
+                " ".join(f"{e:.4f}" for e in row["disagreement"]) if len(row["disagreement"]) <= 4 else f"{_mean(row['disagreement']):.4f}",
+                f"{max(row['posterior_kl']):.2g}",
+                row["total_oracle_calls"],
+                f"{row['total_evaluations']:,}",
+                sum(row["improper"]),
+                sum(row["messages"]),
+            )
+        )  # fmt: skip
+    head = ("method", "disagreement", "worst posterior KL", "oracle calls", "evaluations", "improper", "messages to z")
+    return _table(head, rows)
+
+
+def _exp1(result):
+    sampled = result["against_sampled"]["methods"]
+    rows = [
+        (name, *(f"{r[k]:.2f}" for k in ("mean_log_kl", "sd_log_kl", "p99_log_kl", "worst_log_kl")), *(
+            f"{sampled[name][k]:.2f}" if name in sampled else "" for k in ("mean_log_kl", "sd_log_kl")))
+        for name, r in result["methods"].items()
+    ]  # fmt: skip
+    head = ("method", "exact: mean log KL", "sd", "99 %", "worst", "sampled: mean log KL", "sd")
+    return _table(head, rows)
+
+
+def _exp2(result):
+    rows = [
+        (name, *(f"{v:.1f}" for v in r["total_variation"]), *(f"{v:.2f}" for v in r["biggest_jump"]), r["certain_and_wrong"])
+        for name, r in result["methods"].items()
+    ]
+    return _table(("method", "total variation, set 1", "set 2", "biggest jump, set 1", "set 2", "certain and wrong"), rows)
+
+
+def _exp4(result):
+    rows = [
+        (
+            name,
+            f"{r['correlation_log_shape']:.6f}",
+            f"{r['correlation_log_rate']:.6f}",
+            " ".join(str(v) for v in r["oracle_calls_after"].values()),
+            f"{r['worst_posterior_kl']:.2g}",
+        )
+        for name, r in result["methods"].items()
+        if "oracle_calls_after" in r
+    ]
+    return _table(("method", "corr. log shape", "corr. log rate", "calls after 50 100 200 500 1000 1500", "worst KL"), rows)
+
+
+TABLES = {"exp1": _exp1, "exp2": _exp2, "exp3": _sequence, "exp4": _exp4, "exp5": _sequence}
+
+if __name__ == "__main__":
+    text = (HERE / "introduction.md").read_text()
+    for name, table in TABLES.items():
+        path = HERE / f"{name}.json"
+        if path.exists():
+            result = json.loads(path.read_text())
+            text += f"\n## {name}\n\n{table(result)}\n"
+    (HERE / "README.md").write_text(text)
