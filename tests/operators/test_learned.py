@@ -306,7 +306,8 @@ def test_a_stochastic_factor_without_reference_is_learned_by_sampling():
     truth = Gaussian(m + s * v / scale * h, v - v**2 / scale**2 * h * (h + t))
     kl = truth.kl(reply.message * incoming["x"])
     assert n_asked < 150
-    assert joint_error(kl) < 0.2
+    assert reply.failed.sum() <= 2  # labels that no draw ever gave
+    assert joint_error(kl[~reply.failed]) < 0.2
 
 
 def test_vectors_are_learned():

@@ -109,12 +109,9 @@ def look(kind: dict[str, str], incoming: Incoming, to: str | None, reference: An
 
 
 def _scale(reference: Any) -> np.ndarray | None:
-    """A power of the reference's doubt of itself: where it saw enough, hardly anything is left to correct.
-
-    The fourth root: errors fall faster than doubts do, but a doubt is a noisy measure of them.
-    """
+    """The root of the reference's doubt of itself: where it saw enough, hardly anything is left to correct."""
     doubt = None if reference is None else getattr(reference, "doubt", None)
-    return None if doubt is None else np.sqrt(np.sqrt(doubt + _SURE))
+    return None if doubt is None else np.sqrt(doubt + _SURE)
 
 
 def _beside(columns: list[np.ndarray], n: int) -> np.ndarray:

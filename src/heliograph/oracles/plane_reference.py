@@ -1,7 +1,7 @@
 """The reference belief of a deterministic factor of two unknown numbers: moments on even nodes of the plane.
 
-The same as for one unknown: nodes over the cavity, then over what these found; finer ones where something is sharper
-than they see. Where the tilted density is a needle beside the cavity, iterated linearisation says where to look.
+Nodes are spread over the cavity, finer ones where something is sharper than they see. Where the tilted density is a needle
+beside the cavity, iterated linearisation says where to look.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from heliograph.oracles.sampler import Sampler
 
 __all__ = ["two_unknown"]
 
-_NARROW = (0.55, 0.45)  # deviations of the cavity: a needle between two nodes seems as wide as 0.4
+_NARROW = (0.45, 0.35)  # deviations of the cavity: a needle between two nodes seems as wide as 0.25
 _THIN = (0.15, 0.12)  # the same between finer nodes, which see a needle as wide as 0.1
 _WIDER = 1.3  # than linearisation says
-_ROUGH = (1e-3, 1e-2)  # nats between all nodes and every other, where finer ones begin to count, and alone count
+_ROUGH = (-np.log(1e-3), -np.log(1e-2))  # nats between all nodes and every other: where finer ones begin to count
+_BLIND = 0.03  # nats of doubt where nobody looked at the whole plane
 _CLEAR = 1e-6  # nats of doubt that mean nothing
 _LEAST = 0.01  # variance, in that of the nodes
 _NOTHING = -1e12
@@ -42,9 +43,9 @@ def _grid(n: int, spacing: float) -> _Grid:
     return _Grid(nodes, (even[:, None] & even).reshape(-1), 2 * float(np.log(spacing)))
 
 
-_WIDE = _grid(11, 0.8)
-_CLOSE = _grid(13, 0.7)
-_FINE = _grid(43, 0.2)
+_EVEN = _grid(17, 0.5)  # over the cavity
+_FINE = _grid(43, 0.2)  # the same where something is sharper than that
+_NEAR = _grid(13, 0.7)  # over a needle
 
 
 class _Plane:
@@ -137,6 +138,14 @@ def _doubt(found: _Weighed, grid: _Grid) -> np.ndarray:
     return np.where(total > 1e-6, kl.max(axis=1), 1.0)  # every other node sees nothing: that is doubt enough
 
 
+class _Seen(NamedTuple):
+    """The moments in question of some rows."""
+
+    moments: tuple[np.ndarray, np.ndarray]
+    log_z: np.ndarray | None
+    doubt: np.ndarray
+
+
 def two_unknown(
     rng: np.random.Generator,
     sampler: Sampler,
@@ -147,55 +156,44 @@ def two_unknown(
 ) -> Reference:
     """Reference beliefs of an unknown input or of the output."""
     plane = _Plane(rng, sampler, unknown, constants, Output(message))
-    mean, covariance = _where(plane)
-    found = _weigh(plane, mean, covariance, _CLOSE)
-    moments, log_z = _read(plane, found, to)
-    doubt = _doubt(found, _CLOSE)
-    rough = np.flatnonzero(doubt > _ROUGH[0])
+    found = _weigh(plane, plane.mean, plane.covariance, _EVEN)
+    seen = _Seen(*_read(plane, found, to), _doubt(found, _EVEN))
+    share = np.maximum(_share(_least_deviation(found), _NARROW), _share(-np.log(seen.doubt + 1e-300), _ROUGH))
+    rough = np.flatnonzero(share > 0)
     for start in range(0, len(rough), _BLOCK):
         rows = rough[start : start + _BLOCK]
         some = plane.some(rows)
-        finer = _weigh(some, mean[rows], covariance[rows], _FINE)
-        other, other_log_z = _read(some, finer, to)
-        share = np.clip(np.log(doubt[rows] / _ROUGH[0]) / np.log(_ROUGH[1] / _ROUGH[0]), 0.0, 1.0)
-        for a, b in zip(moments, other, strict=True):
-            a[rows] += share.reshape(-1, *[1] * (a.ndim - 1)) * (b - a[rows])
-        if log_z is not None and other_log_z is not None:
-            log_z[rows] += share * (other_log_z - log_z[rows])
-        doubt[rows] += share * (_doubt(finer, _FINE) - doubt[rows])
+        _mix(seen, rows, share[rows], _look_closer(some, to))
         plane.n_evaluations += some.n_evaluations
     determinant = found.inner[:, 0, 0] * found.inner[:, 1, 1] - found.inner[:, 0, 1] ** 2
-    distance = np.sqrt((found.moved**2).sum(axis=1))
-    summaries = np.stack([distance, np.log(determinant), np.log(doubt + _CLEAR)], axis=1)
-    return Reference(moments, summaries, log_z, doubt, plane.n_evaluations)
+    summaries = np.stack([np.log(determinant), np.log(seen.doubt + _CLEAR)], axis=1)
+    return Reference(seen.moments, summaries, seen.log_z, seen.doubt, plane.n_evaluations)
 
 
-def _where(plane: _Plane) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of the tilted density, roughly: by nodes over the cavity, finer ones, or linearisation."""
-    first = _weigh(plane, plane.mean, plane.covariance, _WIDE)
-    mean, covariance = first.mean, first.covariance
-    ratio = _least_deviation(first)
-    rough = np.flatnonzero(ratio < _NARROW[0])
-    for start in range(0, len(rough), _BLOCK):
-        rows = rough[start : start + _BLOCK]
-        some = plane.some(rows)
-        finer = _weigh(some, some.mean, some.covariance, _FINE)
-        other_mean, other_covariance = finer.mean, finer.covariance
-        other_ratio = _least_deviation(finer)
-        thin = np.flatnonzero(other_ratio < _THIN[0])
-        if len(thin):
-            few = some.some(thin)
-            line = linearise(plane.rng, plane.sampler, few.unknown, few.constants, few.out)
-            share = _share(other_ratio[thin], _THIN)
-            other_mean[thin] += share[:, None] * (line.update.mean - other_mean[thin])
-            wider = _WIDER**2 * line.update.covariance
-            other_covariance[thin] += share[:, None, None] * (wider - other_covariance[thin])
-            plane.n_evaluations += line.n_evaluations
-        share = _share(ratio[rows], _NARROW)
-        mean[rows] += share[:, None] * (other_mean - mean[rows])
-        covariance[rows] += share[:, None, None] * (other_covariance - covariance[rows])
-        plane.n_evaluations += some.n_evaluations
-    return mean, covariance
+def _look_closer(plane: _Plane, to: str | None) -> _Seen:
+    """By finer nodes over the cavity; where even they see only a needle, by nodes where linearisation says it is."""
+    found = _weigh(plane, plane.mean, plane.covariance, _FINE)
+    seen = _Seen(*_read(plane, found, to), _doubt(found, _FINE))
+    share = _share(_least_deviation(found), _THIN)
+    thin = np.flatnonzero(share > 0)
+    if len(thin):
+        few = plane.some(thin)
+        line = linearise(plane.rng, plane.sampler, few.unknown, few.constants, few.out)
+        near = _weigh(few, line.update.mean, _WIDER**2 * line.update.covariance, _NEAR)
+        # linearisation goes to one bump and does not see another: nobody has looked at the whole plane
+        doubt = np.maximum(_doubt(near, _NEAR), _BLIND)
+        _mix(seen, thin, share[thin], _Seen(*_read(few, near, to), doubt))
+        plane.n_evaluations += few.n_evaluations + line.n_evaluations
+    return seen
+
+
+def _mix(seen: _Seen, rows: np.ndarray, share: np.ndarray, other: _Seen) -> None:
+    """Go over to what others saw of some rows, in place and without a jump: what is learned is a smooth function."""
+    pairs = [*zip(seen.moments, other.moments, strict=True), (seen.doubt, other.doubt)]
+    if seen.log_z is not None and other.log_z is not None:
+        pairs.append((seen.log_z, other.log_z))
+    for a, b in pairs:
+        a[rows] += share.reshape(-1, *[1] * (a.ndim - 1)) * (b - a[rows])
 
 
 def _share(ratio: np.ndarray, ends: tuple[float, float]) -> np.ndarray:

@@ -1,0 +1,240 @@
+"""References against dense grids: cheap, close, smooth, and sure of themselves only where they may be."""
+
+import numpy as np
+import pytest
+
+from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
+from heliograph.oracles import sampler_of
+from heliograph.oracles.reference import reference_of
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def exponential(x):
+    return np.exp(x)
+
+
+def tilted_line(log_f, mean, sd, n=6001):
+    """Nodes and weights of a density on the line, ``log_f(u)`` for u of shape (rows, n)."""
+    low, high = (mean - 14 * sd)[:, None], (mean + 14 * sd)[:, None]
+    for _ in range(3):
+        u = low + (high - low) * np.linspace(0, 1, n)
+        l = log_f(u)
+        top = l.max(axis=1, keepdims=True)
+        w = np.exp(l - top)
+        counts = w > 1e-30
+        first, last = counts.argmax(axis=1)[:, None], n - 1 - counts[:, ::-1].argmax(axis=1)[:, None]
+        low, high = np.take_along_axis(u, first, 1), np.take_along_axis(u, last, 1)
+    log_total = top[:, 0] + np.log(w.sum(axis=1) * (u[:, 1] - u[:, 0]))
+    return u, w / w.sum(axis=1, keepdims=True), log_total
+
+
+def moments(u, w):
+    mean = (w * u).sum(axis=1)
+    return mean, (w * (u - mean[:, None]) ** 2).sum(axis=1)
+
+
+def logistic_case(rng, n, widest=20.0):
+    v = np.exp(rng.uniform(np.log(0.1), np.log(widest), n))
+    m = rng.normal(size=n) * np.sqrt(2 + v)
+    a, b = np.exp(rng.uniform(np.log(0.7), np.log(60.0), (2, n)))
+    incoming = {"z": Gaussian(m, v), "out": Beta(a, b)}
+    u, w, log_total = tilted_line(
+        lambda z: (
+            -0.5 * (z - m[:, None]) ** 2 / v[:, None]
+            - (a - 1)[:, None] * np.logaddexp(0, -z)
+            - (b - 1)[:, None] * np.logaddexp(0, z)
+        ),
+        m,
+        np.sqrt(v),
+    )
+    log_z = log_total - 0.5 * np.log(2 * np.pi * v) - incoming["out"].log_normaliser()
+    out = Beta.from_statistics(-(w * np.logaddexp(0, -u)).sum(axis=1), -(w * np.logaddexp(0, u)).sum(axis=1))
+    return incoming, {"z": Gaussian(*moments(u, w)), "out": out}, log_z
+
+
+def test_one_unknown_is_referred_closely_in_every_direction():
+    rng = np.random.default_rng(0)
+    incoming, exact, log_z = logistic_case(rng, 400)
+    refer = reference_of(sampler_of(sigmoid, Beta))
+    for to, belief in exact.items():
+        reference = refer(rng, incoming, to)
+        kl = belief.kl(type(belief).from_chart_moments(*reference.moments))
+        assert np.median(kl) < 1e-6
+        assert np.quantile(kl, 0.99) < 3e-3  # the lab's Laplace reference had medians of 4e-3 and more
+        assert kl.max() < 0.1
+        assert reference.n_evaluations < 80 * 400
+        assert np.isfinite(reference.summaries).all()
+    reference = refer(rng, incoming, None)
+    assert np.median(np.abs(reference.log_z - log_z)) < 1e-4
+    assert np.max(np.abs(reference.log_z - log_z)) < 0.1
+
+
+def test_a_gamma_output_and_a_gamma_input_work_on_their_logarithms():
+    rng = np.random.default_rng(1)
+    n = 200
+    m, v = rng.normal(size=n), np.exp(rng.uniform(-2, 1, n))
+    counts = rng.poisson(np.exp(m)) + 1.0
+    incoming = {"x": Gaussian(m, v), "out": Gamma(counts, 1.0)}
+    u, w, _ = tilted_line(
+        lambda x: -0.5 * (x - m[:, None]) ** 2 / v[:, None] + (counts - 1)[:, None] * x - np.exp(x), m, np.sqrt(v)
+    )
+    refer = reference_of(sampler_of(exponential, Gamma))
+    kl = Gaussian(*moments(u, w)).kl(Gaussian(*refer(rng, incoming, "x").moments))
+    assert np.quantile(kl, 0.99) < 1e-4
+    out = Gamma.from_statistics((w * np.exp(u)).sum(axis=1), (w * u).sum(axis=1))
+    assert np.quantile(out.kl(Gamma.from_chart_moments(*refer(rng, incoming, "out").moments)), 0.99) < 1e-4
+
+    # the other way round: log of a Gamma, seen through a Gaussian
+    shape, rate = rng.uniform(2, 9, n), rng.uniform(0.5, 2, n)
+    seen = Gaussian(rng.normal(size=n), 0.5)
+    incoming = {"x": Gamma(shape, rate), "out": seen}
+    u, w, _ = tilted_line(
+        lambda x: shape[:, None] * x - rate[:, None] * np.exp(x) - (x - seen.mean[:, None]) ** 2,
+        np.zeros(n),
+        np.ones(n),
+    )
+    truth = Gamma.from_statistics((w * np.exp(u)).sum(axis=1), (w * u).sum(axis=1))
+    found = reference_of(sampler_of(lambda x: np.log(x), Gaussian, name="log"))(rng, incoming, "x")
+    assert np.quantile(truth.kl(Gamma.from_chart_moments(*found.moments)), 0.99) < 1e-4
+
+
+def test_data_and_point_masses_are_constants():
+    rng = np.random.default_rng(2)
+    n = 50
+    slope, m = rng.uniform(0.5, 2, n), rng.normal(size=n)
+    incoming = {
+        "x": Gaussian(m, 0.7),
+        "slope": slope,
+        "shift": Gaussian.point_mass(rng.normal(size=n)),
+        "out": Gaussian(rng.normal(size=n), 0.3),
+    }
+
+    def line(x, slope, shift):
+        return slope * x + shift
+
+    found = reference_of(sampler_of(line, Gaussian))(rng, incoming, "x")
+    precision = 1 / 0.7 + slope**2 / 0.3
+    mean = (m / 0.7 + slope * (incoming["out"].mean - incoming["shift"].point) / 0.3) / precision
+    # a linear factor has a Gaussian tilted density, which even nodes integrate to rounding of single precision
+    assert np.allclose(found.moments[0], mean, atol=1e-5)
+    assert np.allclose(found.moments[1], 1 / precision, rtol=1e-4)
+
+
+def test_a_uniform_output_leaves_the_input_and_pushes_it_forward():
+    rng = np.random.default_rng(3)
+    incoming = {"z": Gaussian([0.3, -2.0], [1.0, 0.2]), "out": Beta.uniform(2)}
+    refer = reference_of(sampler_of(sigmoid, Beta))
+    mean, variance = refer(rng, incoming, "z").moments
+    assert np.allclose(mean, [0.3, -2.0], atol=1e-4) and np.allclose(variance, [1.0, 0.2], rtol=1e-3)
+    incoming = {"a": Gaussian([1.0], 0.01), "b": Gaussian([2.0], 0.01), "out": Gaussian.uniform(1)}
+    mean, variance = reference_of(sampler_of(lambda a, b: a * b, Gaussian, name="product"))(
+        rng, incoming, "out"
+    ).moments
+    assert mean == pytest.approx(2.0, abs=1e-3)
+    assert variance == pytest.approx(0.01 * 5 + 1e-4, rel=1e-2)
+
+
+def product_case(rng, n, narrowest):
+    ma, mb = 1.5 * rng.normal(size=(2, n))
+    va, vb = np.exp(rng.uniform(np.log(0.05), np.log(2.0), (2, n)))
+    vo = np.exp(rng.uniform(np.log(narrowest), np.log(5.0), n))
+    draw = (ma + np.sqrt(va) * rng.normal(size=n)) * (mb + np.sqrt(vb) * rng.normal(size=n))
+    incoming = {
+        "a": Gaussian(ma, va),
+        "b": Gaussian(mb, vb),
+        "out": Gaussian(draw + np.sqrt(vo) * rng.normal(size=n), vo),
+    }
+    mo = incoming["out"].mean
+
+    def log_f(a):  # b is integrated in closed form
+        t = a**2 * vb[:, None] + vo[:, None]
+        return (
+            -0.5 * (a - ma[:, None]) ** 2 / va[:, None]
+            - 0.5 * np.log(t)
+            - 0.5 * (mo[:, None] - a * mb[:, None]) ** 2 / t
+        )
+
+    u, w, log_total = tilted_line(log_f, ma, np.sqrt(va))
+    log_z = log_total - 0.5 * np.log(2 * np.pi * va) - 0.5 * np.log(2 * np.pi)
+    return incoming, Gaussian(*moments(u, w)), log_z
+
+
+def test_two_unknowns_are_referred_on_the_plane():
+    rng = np.random.default_rng(4)
+    incoming, belief, log_z = product_case(rng, 200, 0.5)
+    refer = reference_of(sampler_of(lambda a, b: a * b, Gaussian, name="product"))
+    found = refer(rng, incoming, "a")
+    kl = belief.kl(Gaussian(*found.moments))
+    assert np.median(kl) < 1e-5
+    assert np.quantile(kl, 0.99) < 1e-2  # linearisation alone: 0.6
+    assert np.median(np.abs(refer(rng, incoming, None).log_z - log_z)) < 1e-3
+
+
+def test_doubt_tells_where_the_reference_is_wrong():
+    rng = np.random.default_rng(5)
+    incoming, belief, _ = product_case(rng, 400, 0.02)
+    found = reference_of(sampler_of(lambda a, b: a * b, Gaussian, name="product"))(rng, incoming, "a")
+    kl = belief.kl(Gaussian(*found.moments))
+    sure = found.doubt < np.quantile(found.doubt, 0.7)
+    assert np.quantile(kl[sure], 0.99) < 0.1 * np.quantile(kl[~sure], 0.99)
+
+
+def test_a_vector_is_referred_whole():
+    rng = np.random.default_rng(6)
+    n = 60
+    mean = 2 + 0.5 * rng.normal(size=(n, 2))
+    root = rng.normal(size=(n, 2, 2)) * 0.3 + 0.4 * np.eye(2)
+    covariance = root @ np.swapaxes(root, 1, 2) + 0.02 * np.eye(2)
+    anchor = np.zeros((n, 2))
+    seen = Gaussian(rng.uniform(2, 4, n), 0.1)
+
+    def distance(position, anchor):
+        return np.sqrt(((position - anchor) ** 2).sum(-1) + 1e-12)
+
+    incoming = {"position": MultivariateGaussian(mean, covariance=covariance), "anchor": anchor, "out": seen}
+    found = reference_of(sampler_of(distance, Gaussian))(rng, incoming, "position")
+    nodes = np.stack(np.meshgrid(*[np.linspace(-6, 6, 241)] * 2), -1).reshape(-1, 2)
+    for i in range(0, n, 10):
+        x = mean[i] + nodes @ np.linalg.cholesky(covariance[i]).T
+        l = -0.5 * (nodes**2).sum(1) - 0.5 * (distance(x, 0.0) - seen.mean[i]) ** 2 / 0.1
+        w = np.exp(l - l.max())
+        w /= w.sum()
+        m = w @ x
+        c = (x - m).T @ ((x - m) * w[:, None])
+        truth = MultivariateGaussian(m[None], covariance=c[None])
+        assert truth.kl(MultivariateGaussian(*(a[i : i + 1] for a in found.moments)))[0] < 1e-2
+
+
+def test_three_unknowns_are_linearised_and_a_linear_factor_exactly():
+    rng = np.random.default_rng(7)
+    n = 30
+    m, v = rng.normal(size=(3, n)), rng.uniform(0.2, 2, (3, n))
+    incoming = {p: Gaussian(m[k], v[k]) for k, p in enumerate("abc")} | {"out": Gaussian(rng.normal(size=n), 0.4)}
+    found = reference_of(sampler_of(lambda a, b, c: a - 2 * b + c, Gaussian, name="sum"))(rng, incoming, "b")
+    total = v[0] + 4 * v[1] + v[2] + 0.4
+    gain = -2 * v[1] / total
+    surprise = incoming["out"].mean - (m[0] - 2 * m[1] + m[2])
+    assert np.allclose(found.moments[0], m[1] + gain * surprise)
+    assert np.allclose(found.moments[1], v[1] - gain**2 * total)
+    log_z = reference_of(sampler_of(lambda a, b, c: a - 2 * b + c, Gaussian, name="sum"))(rng, incoming, None).log_z
+    assert np.allclose(log_z, -0.5 * surprise**2 / total - 0.5 * np.log(2 * np.pi * total))
+
+
+def test_a_function_that_overflows_far_out_is_no_error():
+    rng = np.random.default_rng(8)
+    incoming = {"x": Gaussian([0.0], [1e5]), "out": Gamma([3.0], [1.0])}
+    found = reference_of(sampler_of(exponential, Gamma))(rng, incoming, "x")
+    assert np.isfinite(found.moments[0]).all() and (found.moments[1] > 0).all()
+
+
+@pytest.mark.parametrize("expensive", [False, True])
+def test_stochastic_discrete_and_expensive_factors_have_none(expensive):
+    def noisy(x, rng):
+        return x + rng.standard_normal(x.shape)
+
+    assert reference_of(sampler_of(noisy, Gaussian)) is None
+    assert reference_of(sampler_of(lambda x: (x > 0) * 1.0, Bernoulli, name="step")) is None
+    assert (reference_of(sampler_of(sigmoid, Beta, expensive=expensive)) is None) == expensive
