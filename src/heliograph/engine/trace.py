@@ -53,8 +53,8 @@ class Trace:
     """The whole run: `sweeps` and, for learned factors, `invocations`."""
 
     sweeps: list[SweepInfo] = field(default_factory=list)
-    single_pass: SweepInfo | None = None  # of a tree, where every message was sent once and there was no sweep
     invocations: list[Invocation] = field(default_factory=list)
+    single_pass: SweepInfo | None = None  # of a tree, where every message was sent once and there was no sweep
     late: object = None  # counts of the messages that were sent only when the posterior was read
 
     def total(self, name: str) -> float:

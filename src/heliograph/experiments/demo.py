@@ -62,7 +62,7 @@ def run_demo(seed: int, n_problems: int, tell: Tell) -> list[Solved]:
     x = np.column_stack([np.ones(200), 0.6 * rng.standard_normal((200, 3))])
     counts = rng.poisson(catch(x @ np.array([2.5, 1.0, -0.7, 0.4])))
     ways = {"learned": catch, "learned, again": catch, "exact": catch}
-    solved += _solve("trap counts", ways, seed, tell, lambda box: _traps(x, counts, box))
+    solved += _solve("traps", ways, seed, tell, lambda box: _traps(x, counts, box))
     return solved
 
 

@@ -221,10 +221,10 @@ class Plate:
             n_kept = int(np.searchsorted(joint, allowed, side="right"))
             top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
         floor = _AVERAGED * self.known.label_kl
-        if floor > top and top < float(kl.max()):
+        if floor > self.call.tolerance and top < float(kl.max()):  # all rows at the floor would be too much
             self.operator.say(
-                f"the answers of an oracle, even averaged, are wrong by about {floor:.0e} nats, more than the {top:.0e} "
-                "that a message may be here: posterior.error_estimate says what was reached; "
+                f"the answers of an oracle, even averaged, are wrong by about {floor:.0e} nats, more than the "
+                f"{self.call.tolerance:.0e} that a message may be here: posterior.error_estimate says what was reached; "
                 "give the oracle more draws, or raise the tolerance"
             )
         return max(top, floor)
