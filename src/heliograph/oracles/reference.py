@@ -33,6 +33,7 @@ _NARROW = (0.55, 0.45)  # the same for its deviation; a needle between two nodes
 _TINY = float(np.finfo(float).tiny)
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LOG_2PI = float(np.log(2 * np.pi))
+_MODEST = 100.0  # parameters of a Beta whose log density single precision holds to 1e-5
 _NOTHING = -1e12  # the log density where the function gives no number: finite, so that differences of it are numbers
 
 
@@ -96,6 +97,7 @@ class Output:
             safe = self.second if known.all() else np.where(known, self.second, 1.0)
             self.flat = None if known.all() else ~known
             self.first = np.where(known, self.first / safe, self.first)
+        self.single = self.family is Beta and float(max(self.first.max(), self.second.max())) < _MODEST
 
     def some(self, rows: np.ndarray) -> Output:
         """The same for some of the rows."""
@@ -103,6 +105,7 @@ class Output:
         other.family, other.message = self.family, self.message[rows]
         other.first, other.second = self.first[rows], self.second[rows]
         other.flat = None if self.flat is None else self.flat[rows]
+        other.single = self.single
         return other
 
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,6 +126,14 @@ class Output:
         log_message += self.second * down
         up -= down
         return up, log_message
+
+    def log_message(self, value: np.ndarray) -> np.ndarray:
+        """The log message alone; in single precision where its parameters are modest, which is twice as fast."""
+        if not self.single:
+            return self.look(value)[1]
+        up = np.log(np.maximum(value, 1e-37).astype(np.float32))
+        down = np.log(np.maximum(1.0 - value, 1e-37).astype(np.float32))
+        return self.first * up + self.second * down
 
     def log_constant(self) -> np.ndarray:
         """What `look` leaves out."""
@@ -218,16 +229,16 @@ class _Line:
             return np.exp(np.clip(u, -700.0, 700.0))
         return np.clip(expit(u), _TINY, _BELOW_ONE)
 
-    def look(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The output's position and the log tilted density at positions ``(k, n)``."""
+    def look(self, u: np.ndarray, brief: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The output's position and the log tilted density at positions ``(k, n)``; no position if it is to be brief."""
         k = len(u)
         inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in self.constants.items()}
         inputs[self.port] = self.value(u).reshape(-1)
         self.n_evaluations += u.size
         value, bad = values(self.rng, self.sampler, inputs, u.size)
-        y, log_message = self.out.look(value.reshape(u.shape))
-        log_tilted = self.log_cavity(u)
-        log_tilted += log_message
+        value = value.reshape(u.shape)
+        y, log_tilted = (value, self.out.log_message(value)) if brief else self.out.look(value)
+        log_tilted += self.log_cavity(u)
         return y, log_tilted if bad is None else np.where(bad.reshape(u.shape), _NOTHING, log_tilted)
 
 
@@ -245,11 +256,11 @@ class _Weighed(NamedTuple):
     ratio: np.ndarray  # (n,) of the deviation to that of the nodes
 
 
-def _weigh(line: _Line, mean: np.ndarray, sd: np.ndarray, rule: _Rule) -> _Weighed:
+def _weigh(line: _Line, mean: np.ndarray, sd: np.ndarray, rule: _Rule, brief: bool = False) -> _Weighed:
     """Moments by the trapezoid rule on evenly spaced nodes, which for a smooth bump is as good as any."""
     at = sd * rule.nodes
     at += mean
-    y, log_w = line.look(at)
+    y, log_w = line.look(at, brief)
     top = log_w.max(axis=0)
     log_w -= top
     np.maximum(log_w, -100.0, out=log_w)  # single precision holds no less
@@ -277,13 +288,14 @@ def _one_unknown(
     else:
         mean, sd = _mode(line)
         sd = _WIDER * sd
-    found = _weigh(line, mean, sd, _CLOSE)
+    brief = to == port and isinstance(message, Gaussian)
+    found = _weigh(line, mean, sd, _CLOSE, brief)
     moments, log_z = _read(line, found, sd, _CLOSE, to)
     doubt = _doubt(found, _CLOSE)
     coarse = np.flatnonzero(doubt > _ROUGH[0])
     if len(coarse):  # something sharper than the nodes are apart: look closer there
         some = line.some(coarse)
-        finer = _weigh(some, mean[coarse], sd[coarse], _FINE)
+        finer = _weigh(some, mean[coarse], sd[coarse], _FINE, brief)
         share = np.clip(np.log(doubt[coarse] / _ROUGH[0]) / np.log(_ROUGH[1] / _ROUGH[0]), 0.0, 1.0)
         other, other_log_z = _read(some, finer, sd[coarse], _FINE, to)
         moments = np.array(moments[0]), np.array(moments[1])
@@ -330,7 +342,7 @@ def _over_cavity(line: _Line) -> tuple[np.ndarray, np.ndarray]:
     This is the way of every message to the unknown in every sweep, and twice as fast as to seek the mode everywhere.
     """
     deviation = np.sqrt(line.variance)
-    first = _weigh(line, line.mean, deviation, _WIDE)
+    first = _weigh(line, line.mean, deviation, _WIDE, brief=True)
     mean, sd = first.mean, first.sd
     far = np.abs(first.moved) > _FAR[0]
     far |= first.ratio < _NARROW[0]
