@@ -162,7 +162,11 @@ class Sender:
         _, belief = self._vector(plate)
         if not belief.proper.all():
             return used.as_uniform()
-        return Gaussian(*dot_forward(x, belief.mean[0], root=belief.whitener()[0].T)) / used
+        mean, variance = dot_forward(x, belief.mean[0], root=belief.whitener()[0].T)
+        if not (variance > 0).all():  # a row of zeros: its product is known
+            return Gaussian(mean, variance) / used
+        precision = 1.0 / variance
+        return Gaussian.from_naturals((mean * precision, precision)) / used
 
     def _row_forward(self, plate: Plate, x: Any, used: Any) -> Family:
         total, belief = self._vector(plate)

@@ -7,6 +7,7 @@ exponentials; very narrow and very wide ones have ways of their own.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -116,7 +117,8 @@ def _bell_moments(c: np.ndarray, v: np.ndarray, high: float, workspace: np.ndarr
     The nodes are equally spaced, so ``exp(sd u / 2)`` at all of them is one geometric series, filled by doubling:
     three exponentials a row instead of one a node.
     """
-    first, step, n, weights = _trapezoid(float(_LIMITS[np.searchsorted(_LIMITS, high)]))
+    # the rule for the next quarter power of two: no more nodes than needed, and few rules to keep
+    first, step, n, weights = _trapezoid(max(0.25, 2.0 ** (math.ceil(4.0 * math.log2(high)) / 4.0)))
     size = workspace.shape[1] // n
     if c.size > size:
         return np.concatenate([_bell_moments(c[i], v[i], high, workspace) for i in chunks(c.size, size)], axis=1)

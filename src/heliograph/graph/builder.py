@@ -159,10 +159,18 @@ class Builder:
                 f"variable {name!r}: with covariance= the mean must be a vector; use variance= for scalars"
             )
         d = mean.shape[-1]
-        covariance = check_covariance(name, "covariance", covariance, d)
+        covariance = check_number(name, "covariance", covariance)
+        if covariance.shape[-2:] != (d, d):
+            check_covariance(name, "covariance", covariance, d)
         plate = np.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2])
         shape = self._shape(name, plate, size)
-        message = MultivariateGaussian(np.broadcast_to(mean, (*shape, d)), np.broadcast_to(covariance, (*shape, d, d)))
+        try:
+            message = MultivariateGaussian(
+                np.broadcast_to(mean, (*shape, d)), np.broadcast_to(covariance, (*shape, d, d))
+            )
+        except ModelError:
+            check_covariance(name, "covariance", covariance, d)  # the same, in a sentence that names the variable
+            raise
         return self._with_prior(name, message, shape, d, observed, missing)
 
     def gamma(
