@@ -12,7 +12,7 @@ from heliograph.families import Family, concatenate
 from heliograph.oracles.diagnostics import effective_sample_size, pareto_k, tail_length
 from heliograph.oracles.fitting import fit, temper
 from heliograph.oracles.problem import Port, Problem, take_rows
-from heliograph.oracles.proposal import Proposal, n_uniforms, stand_in, take_proposal
+from heliograph.oracles.proposal import Proposal, log_density, n_uniforms, stand_in, take_proposal
 from heliograph.oracles.uniforms import uniforms_for
 from heliograph.oracles.weighing import Match, look
 
@@ -84,35 +84,40 @@ def adapt(
     """Re-fit the proposals of rows whose pilot of `size` draws goes badly: proposals, which rows, and the cost."""
     n = problem.n
     supply = uniforms_for(rng, n, n_uniforms(problem), "random")
-    least = min(10.0 * (problem.n_coordinates + 2), 0.25 * size)
-    adapted, top, idle = np.zeros(n, dtype=bool), np.full(n, -np.inf), np.zeros(n)
-    best = np.zeros(n)
+    least = min(30.0 * (problem.n_coordinates + 2), 0.25 * size)
+    adapted, idle = np.zeros(n, dtype=bool), np.zeros(n)
+    best, farthest = np.zeros(n), np.zeros(n)  # effective sample size, and power on the way to the target
     need, proposal, spent = np.arange(n), start, 0
     fitted: list[tuple[np.ndarray, Proposal]] = []
-    u, log_w = np.empty((n, 0, problem.n_coordinates)), np.empty((n, 0))
+    u, log_tilt, log_base = np.empty((n, 0, problem.n_coordinates)), np.empty((n, 0)), np.empty((n, 0))
     for rounds in range(max_rounds + 1):
-        drawn = look(rng, take_rows(problem, need), proposal, supply.take(0, size, need), match)
+        here = take_rows(problem, need)
+        drawn = look(rng, here, proposal, supply.take(0, size, need), match)
         spent += size * len(need)
         ess = effective_sample_size(drawn.log_weights)
         k = pareto_k(_largest(drawn.log_weights, tail_length(size)))
         highest = drawn.log_weights.max(axis=1)
-        # nearer: more effective draws, or one at a higher density (its weight falls as the proposal closes in on it)
-        density = (drawn.log_weights + drawn.log_q).max(axis=1)
-        moving = (ess > 1.05 * best[need]) | (density > top[need] + 1.0)
-        best[need], top[need] = np.maximum(best[need], ess), np.maximum(top[need], density)
-        idle[need] = np.where(moving, 0, idle[need] + 1)
         log_mean = logsumexp(drawn.log_weights, axis=1) - np.log(size)
         heavy = (k > k_threshold) & (log_mean < highest - np.log(20.0))  # as the run will judge it
-        poor = (ess < (0.1 if rounds == 0 else 0.25) * size) | heavy
-        kept = np.flatnonzero(poor & (idle[need] < 3) & np.isfinite(top[need]))
-        if not len(kept) or rounds == max_rounds:
+        poor = np.flatnonzero(((ess < (0.1 if rounds == 0 else 0.25) * size) | heavy) & np.isfinite(highest))
+        if not len(poor) or rounds == max_rounds:
             break
         # the draws of a few rounds together: a mode that one round lost is remembered by the others
-        u = np.concatenate([u[kept][:, -3 * size :], drawn.u[kept]], axis=1)
-        log_w = np.concatenate([log_w[kept][:, -3 * size :], drawn.log_weights[kept]], axis=1)
-        need = need[kept]
-        tempered, power = temper(log_w, least)
-        proposal = fit(rng, take_rows(problem, need), take_proposal(base, need), u, tempered, power)
+        log_first = log_density(here, take_proposal(base, need), drawn.u)
+        tilt = drawn.log_weights + drawn.log_q - log_first
+        need, ess = need[poor], ess[poor]
+        u = np.concatenate([u[poor][:, -3 * size :], drawn.u[poor]], axis=1)
+        log_tilt = np.concatenate([log_tilt[poor][:, -3 * size :], tilt[poor]], axis=1)
+        log_base = np.concatenate([log_base[poor][:, -3 * size :], (log_first - drawn.log_q)[poor]], axis=1)
+        w, power = temper(log_tilt, log_base, least)
+        moving = (power > 1.2 * farthest[need]) | (ess > 1.05 * best[need])
+        best[need], farthest[need] = np.maximum(best[need], ess), np.maximum(farthest[need], power)
+        idle[need] = np.where(moving, 0, idle[need] + 1)
+        kept = np.flatnonzero(idle[need] < 3)
+        if not len(kept):
+            break
+        need, u, log_tilt, log_base, w, power = (a[kept] for a in (need, u, log_tilt, log_base, w, power))
+        proposal = fit(rng, take_rows(problem, need), take_proposal(base, need), u, w, power)
         adapted[need] = True
         fitted.append((need, proposal))
     return _latest(n, fitted) if fitted else start, adapted, spent

@@ -11,31 +11,30 @@ from heliograph.oracles.proposal import Proposal, _columns
 __all__ = ["fit", "temper"]
 
 _LOCAL = 12  # Gaussians placed where the weight is, so that a ring or two modes are followed
+_POWERS = 1.5 ** -np.arange(60.0)  # 1 to 4e-11
 _WIDEN = 1.5  # times the variance that was seen: a proposal should be wider than its target
 
 
-def temper(log_weights: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """The largest power of the weights (at most 1) that leaves an effective sample size of `least`, and those weights.
+def temper(log_tilt: np.ndarray, log_base: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of the draws for the farthest target on the way from the base to the tilted density, and how far that is.
 
-    A first proposal may be a thousand nats away from its target; the power says how far to go in this round.
+    The targets are ``base * tilt^power``; a draw has ``log_tilt`` = log tilted density - log base, and ``log_base`` = log
+    base - log of the density it was drawn from. The power is the largest (of a grid, at most 1) that leaves an
+    effective sample size of `least`. The first proposal may be thousands of nats from its target; being the same for
+    all rounds, the path keeps the modes that a fit to the best draws would lose.
     """
-    top = log_weights.max(axis=1, keepdims=True)
-    spread = np.where(np.isfinite(top), log_weights - np.where(np.isfinite(top), top, 0.0), 0.0)
-    low, high = np.zeros(len(spread)), np.ones(len(spread))
-    power = high.copy()
-    for _ in range(40):
-        scaled = np.where(np.isfinite(spread), spread * power[:, None], -np.inf)
-        enough = effective_sample_size(scaled) >= least
-        low, high = np.where(enough, power, low), np.where(enough, high, power)
-        power = np.where(enough & (power == 1.0), 1.0, np.sqrt(np.maximum(low, 1e-12) * high))
-    power = np.where(low > 0, low, 1e-12)
-    w = np.exp(np.where(np.isfinite(spread), spread * power[:, None], -np.inf))
-    # very far away, a crowd of bad draws outweighs the few good ones at such a power: take the best few alike
-    few = max(1, int(least))
-    threshold = np.partition(spread, -few, axis=1)[:, [-few]]
-    best = (spread >= threshold) & np.isfinite(spread)
-    w = np.where((power < 0.01)[:, None], best, w)
-    return w / w.sum(axis=1, keepdims=True), power
+    n = len(log_tilt)
+    power, left = np.full(n, _POWERS[-1]), np.arange(n)
+    for p in _POWERS:
+        enough = effective_sample_size(p * log_tilt[left] + log_base[left]) >= least
+        power[left[enough]] = p
+        left = left[~enough]
+        if not len(left):
+            break
+    log_w = power[:, None] * log_tilt + log_base
+    top = log_w.max(axis=1, keepdims=True)
+    w = np.exp(log_w - np.where(np.isfinite(top), top, 0.0))
+    return w / np.maximum(w.sum(axis=1, keepdims=True), 1e-300), power
 
 
 def fit(
@@ -61,7 +60,7 @@ def fit(
     z = np.linalg.solve(root, np.swapaxes(centred, 1, 2)).swapaxes(1, 2)  # whitened
     means, covariances, shares = _local_parts(rng, z, w)
     local_means = mean[:, None] + means @ np.swapaxes(root, 1, 2)
-    local_roots = root[:, None] @ np.linalg.cholesky(_WIDEN * covariances)
+    local_roots = root[:, None] @ np.linalg.cholesky(2 * covariances)
     means = np.concatenate([mean[:, None], mean[:, None], local_means], axis=1)
     # far from the target (a small power) the widest part strides ahead
     stride = np.sqrt(2 * _WIDEN * np.minimum(1 / power, 16.0))
@@ -96,12 +95,15 @@ def _local_parts(rng: np.random.Generator, z: np.ndarray, w: np.ndarray) -> tupl
     squares = (z[..., :, None] * z[..., None, :]).reshape(n, s, d * d)
     scatter = (np.swapaxes(member, 1, 2) @ squares).reshape(n, _LOCAL, d, d)
     scatter = scatter - share[:, :, None, None] * centres[..., :, None] * centres[..., None, :]
-    # each cluster borrows from the whole as if it had seen d + 2 more points of bandwidth h
-    h2 = (4 / (_LOCAL * (d + 2))) ** (2 / (d + 4))
+    # each cluster is rounded by d + 2 points of its own mean size, or, if it has hardly more itself, of the scatter
+    # within all of them: parts may differ in size by orders of magnitude
     known = share**2 / np.maximum((member**2).sum(axis=1), 1e-300)
-    per_unit = known / np.maximum(share, 1e-300)
-    covariance = scatter * per_unit[:, :, None, None] + (d + 2) * h2 * np.eye(d)
-    covariance = covariance / (known + d + 2)[:, :, None, None]
+    own = scatter / np.maximum(share, 1e-300)[:, :, None, None]
+    size = np.maximum(np.einsum("nkii->nk", own) / d, 0.0)[:, :, None, None] * np.eye(d)
+    within = scatter.sum(axis=1, keepdims=True)
+    known = known[:, :, None, None]
+    covariance = (known * own + (d + 2) * np.where(known > d + 2, size, within)) / (known + d + 2)
+    covariance = covariance + 1e-10 * np.eye(d)
     return centres, covariance, share / share.sum(axis=1, keepdims=True)
 
 

@@ -47,7 +47,7 @@ class ImportanceOracle:
     precision: float | None = None
     budget: int | None = None  # draws a message, pilots apart; None is 16 times n_samples
     n_pilot: int = 1024
-    max_rounds: int = 12
+    max_rounds: int = 24
     k_threshold: float = 0.7
     min_ess: float = 50.0
     n_replicates: int = 16  # of Sobol draws: their spread is the standard error
