@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
 
@@ -23,6 +24,7 @@ FAST_UNTIL = 512.0  # largest cavity variance of the trapezoid rule: beyond, its
 _NARROW = 1e-2  # below this variance the derivatives of log Z are integrated, not the moments
 _LIMITS = np.array([_NARROW, 0.25, *(2.0 ** np.arange(10))])  # one rule for each class of variance
 _COARSE = np.array([_NARROW, 4.0, 64.0, FAST_UNTIL])  # for few rows, where a call costs more than a node
+_COARSE_LIST = _COARSE.tolist()
 _FEW = 1024
 _BLOCK = 4096  # rows taken together
 _NODES = 65536  # of a block held at once: two arrays of half a megabyte, which stay in the cache
@@ -35,8 +37,10 @@ def label_site(m: np.ndarray, v: np.ndarray, label: np.ndarray) -> tuple[np.ndar
     (array([0.5]), array([0.25]))
     """
     workspace = _workspace()
-    if 0 < m.size <= _FEW and np.searchsorted(_COARSE, v.min()) == np.searchsorted(_COARSE, v.max()):
-        return _site(m, v, label, workspace)  # few rows, all of one class
+    if 0 < m.size <= _FEW:
+        high = float(v.max())
+        if bisect_left(_COARSE_LIST, float(v.min())) == bisect_left(_COARSE_LIST, high):
+            return _site(m, v, label, workspace, high)  # few rows, all of one class
     shift, precision = np.empty(m.size), np.empty(m.size)
     for rows in _classes(v):
         shift[rows], precision[rows] = _site(m[rows], v[rows], label[rows], workspace)
@@ -76,9 +80,11 @@ def _classes(v: np.ndarray) -> Iterator[slice | np.ndarray]:
             yield part if rows.size == block.size else rows + part.start
 
 
-def _site(m: np.ndarray, v: np.ndarray, label: np.ndarray, workspace: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`label_site` for rows of one class."""
-    high = float(v.max())
+def _site(
+    m: np.ndarray, v: np.ndarray, label: np.ndarray, workspace: np.ndarray, high: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """`label_site` for rows of one class; `high` is their largest variance."""
+    high = float(v.max()) if high is None else high
     if high <= _NARROW:
         return _narrow_site(m, v, label, high)
     if high > FAST_UNTIL:
