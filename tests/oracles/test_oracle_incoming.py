@@ -194,3 +194,13 @@ def test_an_expectation_that_rests_on_few_draws_has_a_large_stated_error():
     assert np.median(mean) < 0.6 * np.exp(18)
     assert (np.abs(mean - np.exp(18)) < 3 * error).mean() > 0.9
     assert (answer.expected_kl["x"] < 1e-3).all()  # the input's own belief is none the worse
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_roots_of_a_square_are_kept_while_adapting(seed):
+    # two modes a thousand times narrower than their distance; fitting the best draws lost one of them and said nothing
+    sampler = sampler_of(lambda x: x**2, Gaussian, name="square")
+    incoming = {"x": Gaussian([0.1, -3.7], [1.0, 8e6]), "out": Gaussian([2.0, 1.4], [1e-6, 2.5e-9])}
+    answer, exact = ask(ImportanceOracle(4096), sampler, incoming, seed), ask(QuadratureOracle(), sampler, incoming)
+    assert not answer.failed.any()
+    assert (exact.beliefs["x"].kl(answer.beliefs["x"]) < 1e-3).all()

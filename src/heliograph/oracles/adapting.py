@@ -116,7 +116,8 @@ def adapt(
         kept = np.flatnonzero(idle[need] < 3)
         if not len(kept):
             break
-        need, u, log_tilt, log_base, w, power = (a[kept] for a in (need, u, log_tilt, log_base, w, power))
+        need, u, w, power = need[kept], u[kept], w[kept], power[kept]
+        log_tilt, log_base = log_tilt[kept], log_base[kept]
         proposal = fit(rng, take_rows(problem, need), take_proposal(base, need), u, w, power)
         adapted[need] = True
         fitted.append((need, proposal))
