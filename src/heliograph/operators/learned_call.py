@@ -24,6 +24,7 @@ _AUDITED_SHARE = 0.1  # audits at most, for every label
 _LABEL_SHARE = 0.5  # of what one message may be wrong by, that a label may
 _CAUTION = 0.5  # of the tolerance is used: realised errors have a heavier tail than expected ones
 _AVERAGED = 0.2  # of what an answer is wrong by: so far the regression is asked to average the noise of answers
+_FINEST = 1e-9  # nats that one message may always be wrong by: no answer is finer
 _MOST_TIMES = 10.0  # its equal share of what a plate may be wrong by, that one row may
 _PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
 _SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are chosen anew
@@ -52,6 +53,8 @@ class _Call:
         self.operator, self.rng, self.incoming, self.ask, self.setting = operator, rng, incoming, ask, setting
         self.n = len(next(iter(incoming.values())))
         self.tolerance = _CAUTION * setting.tolerance
+        if 0 < self.tolerance < _FINEST:  # a plate of a million shares its tolerance among too many
+            self.tolerance = _FINEST
         self.parts: list[tuple[np.ndarray, Any]] = []  # rows and what is known of them; the later counts
         self.asked = np.zeros(self.n, dtype=bool)
         self.failed = np.zeros(self.n, dtype=bool)
