@@ -339,6 +339,7 @@ def test_vectors_are_learned():
 
 def test_a_factor_that_is_too_slow_has_no_reference(monkeypatch):
     monkeypatch.setattr("heliograph.operators.learned._SLOW_EVALUATION", 0.0)
+    monkeypatch.setattr("heliograph.operators.learned._SLOW_CALL", 0.0)
     operator, ask, rng = Learned(), Exact(), np.random.default_rng(20)
     reply = operator.send(rng, "z", tuples(rng, 60), ask, setting(1e-3))
     assert operator.dear

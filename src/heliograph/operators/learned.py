@@ -215,13 +215,21 @@ _DEFAULTS = Learned().settings
 
 
 def _too_slow(rng: np.random.Generator, incoming: Incoming, refer: Any, to: str | None) -> bool:
-    """Whether a reference at every message would cost more than it saves: one row first, then a handful."""
-    for rows, limit in ((1, _SLOW_CALL), (32, None)):
-        started = time.thread_time()  # not the clock on the wall: the same seed must give the same bits under any load
-        reference = refer(rng, rows_of(incoming, slice(0, rows)), to)
-        seconds = time.thread_time() - started
+    """Whether a reference at every message would cost more than it saves: one row first, then a handful.
+
+    The limits are far from what a function of a few array operations takes, so that a busy machine changes nothing.
+    """
+    for rows in (1, 32):
+        some = rows_of(incoming, slice(0, rows))
+        started = time.perf_counter()
+        reference = refer(rng, some, to)
+        seconds = time.perf_counter() - started
         if reference is None:
             return False
-        if seconds > (limit or _SLOW_EVALUATION * reference.n_evaluations):
-            return True
+        limit = max(_SLOW_CALL, _SLOW_EVALUATION * reference.n_evaluations)
+        if seconds > limit:  # once more: the first call of a function may load or compile something
+            started = time.perf_counter()
+            refer(rng, some, to)
+            if time.perf_counter() - started > limit:
+                return True
     return False
