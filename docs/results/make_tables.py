@@ -18,17 +18,12 @@ def _mean(values):
 def _sequence(result):
     rows = []
     for name, row in result["methods"].items():
+        each = row["disagreement"]
+        shown = " ".join(f"{e:.4f}" for e in each) if len(each) <= 4 else f"{_mean(each):.4f}"
+        worst, calls, evaluations = max(row["posterior_kl"]), row["total_oracle_calls"], row["total_evaluations"]
         rows.append(
-            (
-                name,
-                " ".join(f"{e:.4f}" for e in row["disagreement"]) if len(row["disagreement"]) <= 4 else f"{_mean(row['disagreement']):.4f}",
-                f"{max(row['posterior_kl']):.2g}",
-                row["total_oracle_calls"],
-                f"{row['total_evaluations']:,}",
-                sum(row["improper"]),
-                sum(row["messages"]),
-            )
-        )  # fmt: skip
+            (name, shown, f"{worst:.2g}", calls, f"{evaluations:,}", sum(row["improper"]), sum(row["messages"]))
+        )
     head = ("method", "disagreement", "worst posterior KL", "oracle calls", "evaluations", "improper", "messages to z")
     return _table(head, rows)
 
@@ -46,10 +41,17 @@ def _exp1(result):
 
 def _exp2(result):
     rows = [
-        (name, *(f"{v:.1f}" for v in r["total_variation"]), *(f"{v:.2f}" for v in r["biggest_jump"]), r["certain_and_wrong"])
+        (
+            name,
+            *(f"{v:.1f}" for v in r["total_variation"]),
+            *(f"{v:.2f}" for v in r["biggest_jump"]),
+            r["certain_and_wrong"],
+        )
         for name, r in result["methods"].items()
     ]
-    return _table(("method", "total variation, set 1", "set 2", "biggest jump, set 1", "set 2", "certain and wrong"), rows)
+    return _table(
+        ("method", "total variation, set 1", "set 2", "biggest jump, set 1", "set 2", "certain and wrong"), rows
+    )
 
 
 def _exp4(result):
@@ -64,7 +66,9 @@ def _exp4(result):
         for name, r in result["methods"].items()
         if "oracle_calls_after" in r
     ]
-    return _table(("method", "corr. log shape", "corr. log rate", "calls after 50 100 200 500 1000 1500", "worst KL"), rows)
+    return _table(
+        ("method", "corr. log shape", "corr. log rate", "calls after 50 100 200 500 1000 1500", "worst KL"), rows
+    )
 
 
 TABLES = {"exp1": _exp1, "exp2": _exp2, "exp3": _sequence, "exp4": _exp4, "exp5": _sequence}
