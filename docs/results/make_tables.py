@@ -80,4 +80,6 @@ if __name__ == "__main__":
         if path.exists():
             result = json.loads(path.read_text())
             text += f"\n## {name}\n\n{table(result)}\n"
+            for figure in sorted((HERE / "figures").glob(f"{name}_*.png")):
+                text += f"\n![{figure.stem.replace('_', ' ')}](figures/{figure.name})\n"
     (HERE / "README.md").write_text(text)
