@@ -239,7 +239,7 @@ class Plate:
         known, call = self.known, self.call
         x = self.sight.inputs if self.open is None else self.sight.inputs[self.open]
         scale = self._scale(self.open)
-        mean, variance, new = known.predict(x, scale)
+        mean, variance, new = known.predict(x, scale, 0.1 * call.tolerance)
         weights = self.chart.weights(mean, self._at(self.open))
         kl = np.einsum("nq,nq->n", weights, variance)
         factor = known.calibration.factor

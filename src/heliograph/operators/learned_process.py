@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ __all__ = ["Correction", "design"]
 
 _SEEN = 0.25  # share of the prior variance of an exact process below which a place counts as seen
 _LATEST = 64  # answers by which their noise is judged
+_ROUNDING = {np.float32: 1e-3, np.float64: 1e-12}  # share of the prior variance that rounding may hide
 _CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
 _NO_NOISE = 1e-9  # label noise relative to the labels' own scale below which one factor serves all outputs
 
@@ -48,7 +50,7 @@ class Correction:
         self.n_fitted = 0  # labels when the widths were chosen last
         self.n_refits = 0
         self.calibration = Calibration()
-        self._ready: _Ready | None = None
+        self._ready: dict[Any, _Ready] = {}  # precision -> the process laid out for it
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -94,7 +96,7 @@ class Correction:
             self.refit()
         elif self.process is not None:
             self.process = append(self.process, inputs, targets, None if self.process.label_noise is None else noise)
-        self._ready = None
+        self._ready = {}
 
     def use(self) -> None:
         """Make the process if there are labels enough."""
@@ -113,19 +115,26 @@ class Correction:
     def condition(self, widths: Widths) -> None:
         """The process with given widths on all labels."""
         self.process = condition(widths, self.inputs, self.targets, self._noise())
-        self._ready = None
+        self._ready = {}
 
     def _noise(self) -> np.ndarray | None:
         scale = (self.targets**2).mean(axis=0)
         return self.noise if (self.noise.max(axis=0, initial=0.0) > _NO_NOISE * scale).any() else None
 
-    def predict(self, inputs: np.ndarray, scale: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means and variances ``(n, q)``, and how new each row is ``(n,)``, from 0 (at a label) to 1 (far from all)."""
+    def predict(
+        self, inputs: np.ndarray, scale: np.ndarray | None = None, finest: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means and variances ``(n, q)``, and how new each row is ``(n,)``, from 0 (at a label) to 1 (far from all).
+
+        Single precision, twice as fast, is used where its errors are below `finest` in the targets' variance.
+        """
         assert self.process is not None
-        if self._ready is None:
-            self._ready = _Ready(self.process)
+        largest = float(self.process.widths.signal.max()) * (1.0 if scale is None else float(scale.max()) ** 2)
+        precision = np.float32 if largest * _ROUNDING[np.float32] < finest else np.float64
+        if precision not in self._ready:
+            self._ready[precision] = _Ready(self.process, precision)
         with one_blas_thread():
-            mean, variance, new = self._ready.predict(inputs)
+            mean, variance, new = self._ready[precision].predict(inputs)
         if scale is not None:
             mean *= scale[:, None]
             variance *= (scale * scale)[:, None]
@@ -186,22 +195,24 @@ class Correction:
 
 
 class _Ready:
-    """A process laid out for prediction: a plate costs two matrix products and one exponential."""
+    """A process laid out for prediction: a plate costs two matrix products and one exponential.
 
-    def __init__(self, process: Process) -> None:
+    Labels run along the first axis and rows of the plate along the second, so that every sum is over long rows of memory.
+    """
+
+    def __init__(self, process: Process, precision: Any) -> None:
         w = process.widths
+        self.precision = precision
         self.kept = np.flatnonzero(np.isfinite(w.widths))
         self.all_kept = len(self.kept) == len(w.widths)
         self.scale = 1.0 / w.widths[self.kept]
         self.offset = w.centre[self.kept] * self.scale
         u = process.inputs[:, self.kept] * self.scale - self.offset
-        self.points = np.ascontiguousarray(u.T)  # (k, N)
-        self.half_squares = 0.5 * (u**2).sum(axis=1)
-        # all outputs' factors side by side, and the weights: one product gives every variance and every mean
-        factors = [np.ascontiguousarray(i.T) for i in process.inverse_lower]
-        self.n_factors, self.n_halves = len(factors), len(factors) * len(process)
-        self.matrix = np.concatenate([*factors, process.weights], axis=1)  # (N, f N + q)
-        self.adding = np.repeat(np.eye(self.n_factors), len(process), axis=0)  # (f N, f)
+        self.points = u.astype(precision)  # (N, k)
+        self.half_squares = (0.5 * (u**2).sum(axis=1))[:, None].astype(precision)
+        # all outputs' factors one below the other, then the weights: one product gives every variance and every mean
+        self.n_factors, self.n_labels = len(process.lower), len(process)
+        self.matrix = np.concatenate([*process.inverse_lower, process.weights.T]).astype(precision)  # (f N + q, N)
         self.signal = w.signal
         constant = np.flatnonzero(np.isinf(w.widths))
         self.constant, self.centre = constant, w.centre[constant]
@@ -214,35 +225,34 @@ class _Ready:
         speaks of places alone: where labels are noisy their own share says nothing about how far one is from them.
         """
         n = len(inputs)
-        if n <= _CHUNK:
-            mean, left, new = self._chunk(inputs)
-            return mean, left * self.signal, new
-        mean, left, new = np.empty((n, self.signal.size)), np.empty((n, self.n_factors)), np.empty(n)
+        mean, variance, new = np.empty((n, self.signal.size)), np.empty((n, self.signal.size)), np.empty(n)
         for k in range(0, n, _CHUNK):
             part = slice(k, k + _CHUNK)
-            mean[part], left[part], new[part] = self._chunk(inputs[part])
-        return mean, left * self.signal, new
+            self._chunk(inputs[part], mean[part], variance[part], new[part])
+        return mean, variance, new
 
-    def _chunk(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _chunk(self, inputs: np.ndarray, mean: np.ndarray, variance: np.ndarray, new: np.ndarray) -> None:
         u = inputs * self.scale if self.all_kept else inputs[:, self.kept] * self.scale
         u -= self.offset
-        c = u @ self.points
+        u = u.astype(self.precision, copy=False)
+        c = self.points @ u.T  # (N, n)
         c -= self.half_squares
-        u *= u
-        c -= 0.5 * u.sum(axis=1)[:, None]
+        c -= 0.5 * np.einsum("nk,nk->n", u, u)
         np.exp(c, out=c)
         if len(self.constant):
             departs = np.abs(inputs[:, self.constant] - self.centre) > self.slack
             if departs.any():
-                c[departs.any(axis=1)] = 0.0  # nothing is known of a row whose column never moved before
-        nearest = c.max(axis=1)
-        both = c @ self.matrix
-        halves = both[:, : self.n_halves]
+                c[:, departs.any(axis=1)] = 0.0  # nothing is known of a row whose column never moved before
+        nearest = c.max(axis=0)
+        np.subtract(1.0, nearest * nearest, out=new)
+        both = self.matrix @ c
+        f, size = self.n_factors, self.n_labels
+        halves = both[: f * size]
         halves *= halves
-        left = halves @ self.adding
-        np.subtract(1.0, left, out=left)
-        np.maximum(left, 0.0, out=left)  # rounding may leave -1e-16 where all is known
-        return both[:, self.n_halves :], left, 1.0 - nearest * nearest
+        left = 1.0 - halves.reshape(f, size, -1).sum(axis=1)
+        np.maximum(left, _ROUNDING[self.precision], out=left)  # no less is known of what is left
+        np.multiply(left.T, self.signal, out=variance)
+        mean[...] = both[f * size :].T
 
 
 def design(inputs: np.ndarray, known: np.ndarray, n: int) -> np.ndarray:
