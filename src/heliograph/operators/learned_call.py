@@ -248,6 +248,9 @@ class Plate:
         novelty, limit = self.operator.novelty, self._limit(kl)
         doubtful = kl > limit
         unseen = new > novelty
+        if unseen.any():  # no label is near, but many together may know it all the same
+            far = np.flatnonzero(unseen)
+            unseen[far] = known.unseen(x[far])
         improper = self._improper()
         if improper is not None:
             doubtful |= improper
@@ -272,38 +275,41 @@ class Plate:
         call.learning += time.perf_counter() - started
         return chosen if self.open is None else self.open[chosen]
 
-    def _excess(self) -> np.ndarray | None:
-        """Log variance of the predicted belief over the cavity's: above 0 the message is improper."""
+    def _improper(self) -> np.ndarray | None:
+        """Where a message would be improper beyond doubt, though no answer ever was.
+
+        The excess is the log variance of the predicted belief over the cavity's: above 0 the message is improper.
+        """
+        self.excess = None
         excess = self.sight.excess
         if excess is None or not self.known.always_proper:
             return None
-        return (excess if self.open is None else excess[self.open]) + self.mean[:, 1]
-
-    def _improper(self) -> np.ndarray | None:
-        """Where a message would be improper beyond doubt, though no answer ever was."""
-        excess = self._excess()
-        return None if excess is None else excess > _PLAUSIBLE * np.sqrt(self.variance[:, 1])
+        self.excess = (excess if self.open is None else excess[self.open]) + self.mean[:, 1]
+        self.sd = np.sqrt(self.variance[:, 1])
+        return self.excess > _PLAUSIBLE * self.sd
 
     def _keep(self) -> None:
         """Take the predictions of the open rows for good."""
         call = self.call
         started = time.perf_counter()
-        excess = self._excess()
-        if excess is not None:
-            sd = np.sqrt(self.variance[:, 1])
-            close = np.flatnonzero(excess > -3 * sd)
+        if self.excess is not None:
+            close = np.flatnonzero(self.excess > -3 * self.sd)
             if len(close):  # all answers were proper: condition on that, so that none is improper by a rounding error
-                s, e = sd[close], excess[close]
+                s, e = self.sd[close], self.excess[close]
                 t = -e / s
                 hazard = np.exp(-0.5 * t * t - 0.5 * np.log(2 * np.pi) - log_ndtr(t))
                 self.mean[close, 1] -= s * hazard
         belief = self.chart.belief(self.mean, self._at(self.open))
         rows = self.rows if self.open is None else self.rows[self.open]
         call.parts.append((rows, belief))
-        call.expected_kl[rows] = self.kl
-        if call.log_variance is None:
-            call.log_variance = np.full((call.n, self.variance.shape[1]), np.nan)
-        call.log_variance[rows] = np.log(np.maximum(self.variance, 1e-300))
+        log_variance = np.log(np.maximum(self.variance, 1e-300))
+        if len(rows) == call.n:
+            call.expected_kl, call.log_variance = self.kl, log_variance
+        else:
+            call.expected_kl[rows] = self.kl
+            if call.log_variance is None:
+                call.log_variance = np.full((call.n, self.variance.shape[1]), np.nan)
+            call.log_variance[rows] = log_variance
         call.prediction += time.perf_counter() - started
 
     # ---- asking -------------------------------------------------------------------------------------------------

@@ -146,12 +146,25 @@ class Correction:
         with one_blas_thread():
             return choose(self.process, inputs, weights, tolerance, limit)
 
+    def unseen(self, inputs: np.ndarray) -> np.ndarray:
+        """Which rows are far from all labels together: an exact process would know little there."""
+        self._lay_bare()
+        with one_blas_thread():
+            return self._ready["bare"].predict(inputs)[1][:, 0] > _SEEN
+
     def spread(self, inputs: np.ndarray, limit: int) -> np.ndarray:
         """Rows to ask about because nothing like them was seen, far from what is known and from each other."""
+        self._lay_bare()
+        with one_blas_thread():
+            return choose(self._bare, inputs, tolerance=_SEEN, limit=limit)
+
+    def _lay_bare(self) -> None:
+        """The process of places alone, without the noise of labels."""
         assert self.process is not None
-        widths = self.process.widths._replace(signal=np.ones(1), noise=1e-6)
-        bare = condition(widths, self.inputs, np.zeros((len(self), 1)), profile=False)
-        return choose(bare, inputs, tolerance=_SEEN, limit=limit)
+        if "bare" not in self._ready:
+            widths = self.process.widths._replace(signal=np.ones(1), noise=1e-6)
+            self._bare = condition(widths, self.inputs, np.zeros((len(self), 1)), profile=False)
+            self._ready["bare"] = _Ready(self._bare, np.float64)
 
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Residual of each label predicted from the others, and that residual's variance, both ``(N, q)``."""
