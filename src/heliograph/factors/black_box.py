@@ -236,6 +236,16 @@ class BlackBox(Factor):
         learner.train(incoming, answer)
         return answer
 
+    def calibration(self, operator: Any = "learned") -> Any:
+        """What an operator expected of its errors beside what the oracle found, one entry a direction.
+
+        An entry prints as a table and draws itself with ``.plot(axes)``; there is none before anything was compared.
+        """
+        made = self.operator(operator)
+        if not callable(getattr(made, "calibration", None)):
+            raise UnsupportedError(f"operator {getattr(made, 'name', made)!r} keeps no account of its errors")
+        return made.calibration()
+
     def forget(self) -> None:
         """Forget everything that was learned, and the counts."""
         self.operators = {}

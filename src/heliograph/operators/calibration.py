@@ -85,6 +85,9 @@ class Calibration:
         low, high, count, expected, realised, worst = np.array(rows, dtype=float).T
         return CalibrationTable(low, high, count, expected, realised, worst, self.factor)
 
+    def __str__(self) -> str:
+        return str(self.table())
+
     def plot(self, axes: Any) -> None:
         """Realised against expected KL on logarithmic axes, with the line of perfect honesty."""
         for mask, label in ((~self.audited, "asked"), (self.audited, "audited")):

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heliograph.errors import ModelError, OracleWarning
-from heliograph.operators.calibration import CalibrationTable
+from heliograph.operators.calibration import Calibration
 from heliograph.operators.learned_call import EvidenceCall, MessageCall
 from heliograph.operators.learned_process import Correction
 from heliograph.operators.packing import part
@@ -175,10 +175,13 @@ class Learned:
             warnings.warn(what, OracleWarning, stacklevel=6)
 
     # ---- trust --------------------------------------------------------------------------------------------------
-    def calibration(self) -> dict[str, CalibrationTable]:
-        """Expected against realised KL for every direction of every kind of rows that was predicted."""
+    def calibration(self) -> dict[str, Calibration]:
+        """Expected against realised KL for every direction of every kind of rows that was predicted.
+
+        Each prints as a table, and draws itself with ``.plot(axes)``.
+        """
         return {
-            f"{to} | {key}": c.calibration.table()
+            f"{to} | {key}": c.calibration
             for key, directions in self.kinds.items()
             for to, c in directions.items()
             if len(c.calibration)
