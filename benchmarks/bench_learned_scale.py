@@ -76,10 +76,11 @@ def scale(most):
     send(box, rng, incoming, 1e-6)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    ratio, own = per[most] / per[10_000], incoming["z"].naturals[0].nbytes * 4
     print(
-        f"scale: {1e6 * per[10_000]:.2f} us a message at 1e4, {1e6 * per[most]:.2f} at {most:,} "
-        f"(ratio {per[most] / per[10_000]:.2f}, goal 1.2); peak {peak / 2**20:.0f} MB beside {incoming['z'].naturals[0].nbytes * 4 / 2**20:.0f} MB of messages"
+        f"scale: {1e6 * per[10_000]:.2f} us a message at 1e4, {1e6 * per[most]:.2f} at {most:,} (ratio {ratio:.2f}, goal 1.2)"
     )
+    print(f"memory: peak {peak / 2**20:.0f} MB beside {own / 2**20:.0f} MB of messages")
 
 
 def problems(most):
