@@ -276,6 +276,8 @@ class _Run:
             self.damping = min(max(0.5, 1 - (1 - self.damping) / 2), _MOST_DAMPING)
 
     def _info(self, sweep: int, change: float, moving: str, broken: bool, start: float) -> SweepInfo:
+        if self.sender.conduct is not None:
+            self.sender.conduct.error_estimate()  # closes the sweep: the estimate is of the latest messages only
         c = self.sender.counts
         self.sender.counts = Counts()
         self.trace.invocations.extend(c.invocations)

@@ -24,6 +24,7 @@ from heliograph.regression.process_evidence import fit_widths
 __all__ = ["Correction", "design"]
 
 _SEEN = 0.25  # share of the prior variance of an exact process below which a place counts as seen
+_ENOUGH = 320  # labels by which widths are chosen at most
 _LATEST = 64  # answers by which their noise is judged
 _ROUNDING = {np.float32: 1e-3, np.float64: 1e-12}  # share of the prior variance that rounding may hide
 _CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
@@ -108,7 +109,10 @@ class Correction:
         """Choose the widths by evidence, starting from the last ones."""
         last = None if self.process is None else self.process.widths
         noise = self._noise()
-        self.condition(fit_widths(self.inputs, self.targets, noise, start=last))
+        # widths need no more than some hundred labels, and choosing them costs the cube of their number a hundred times
+        some = np.unique(np.linspace(0, len(self) - 1, min(len(self), _ENOUGH)).astype(int))
+        own = None if noise is None else noise[some]
+        self.condition(fit_widths(self.inputs[some], self.targets[some], own, start=last))
         self.n_fitted = len(self)
         self.n_refits += 1
 

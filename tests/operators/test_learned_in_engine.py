@@ -1,0 +1,101 @@
+"""The default operator inside inference: the promise of `tolerance`, evidence, and what carries over."""
+
+import numpy as np
+import pytest
+
+import heliograph as hg
+from heliograph.engine import after
+from heliograph.operators.learned import Learned
+
+
+def problem(rng, n=80, d=5):
+    x = rng.normal(size=(n, d))
+    return x, (rng.random(n) < 1 / (1 + np.exp(-x @ rng.normal(size=d)))).astype(float)
+
+
+def regression(x, y, box=None):
+    model = hg.Model()
+    w = model.gaussian("w", mean=np.zeros(x.shape[1]), covariance=np.eye(x.shape[1]))
+    if box is None:
+        model.bernoulli("y", logit=x @ w, observed=y)
+    else:
+        model.bernoulli("y", box(x @ w), observed=y)
+    return model, w
+
+
+def logistic_box():
+    @hg.factor(output=hg.Beta)
+    def logistic(z):
+        return 1 / (1 + np.exp(-z))
+
+    return logistic
+
+
+@pytest.mark.parametrize(("reference", "most"), [("auto", 45), ("none", 110)])
+def test_a_sequence_of_problems_is_solved_within_the_tolerance_by_few_answers(reference, most):
+    rng, box = np.random.default_rng(0), logistic_box()
+    operator = Learned(reference=reference)
+    for k in range(4):
+        x, y = problem(rng)
+        exact, w = regression(x, y)
+        learned, v = regression(x, y, box)
+        settings = {"stop": after(10), "damping": 0.0, "progress": False}
+        a, b = exact.infer(**settings), learned.infer(operator=operator, tolerance=1e-3, seed=k, **settings)
+        kl = float(a[w].kl(b[v]))
+        assert kl < 1e-3
+        assert kl < 20 * b.error_estimate  # it does not claim to be far better than it is
+        assert b.error_estimate < 1e-3
+    assert box.n_asked <= most
+
+
+def test_the_evidence_is_learned_too():
+    rng, box = np.random.default_rng(1), logistic_box()
+    x, y = problem(rng)
+    exact, _ = regression(x, y)
+    learned, _ = regression(x, y, box)
+    a = exact.infer(progress=False, tolerance=1e-3).log_evidence
+    posterior = learned.infer(progress=False, tolerance=1e-3)
+    before = box.n_asked
+    # both factors are sums over the same labels, but a Beta(2, 1) is twice p
+    assert posterior.log_evidence == pytest.approx(a, abs=0.05)
+    assert box.n_asked - before < 10
+
+
+def test_what_was_learned_serves_the_next_process(tmp_path):
+    rng, box = np.random.default_rng(2), logistic_box()
+    for k in range(2):
+        regression(*problem(rng), box)[0].infer(progress=False, seed=k)
+    box.save(tmp_path / "logistic.hg")
+
+    def logistic(z):
+        return 1 / (1 + np.exp(-z))
+
+    again = hg.load_factor(tmp_path / "logistic.hg", logistic)
+    again.n_asked = 0
+    x, y = problem(rng)
+    exact, w = regression(x, y)
+    learned, v = regression(x, y, again)
+    kl = float(exact.infer(progress=False)[w].kl(learned.infer(progress=False)[v]))
+    assert again.n_asked <= 5
+    assert kl < 1e-3
+
+
+def test_the_sequential_schedule_learns_message_by_message():
+    rng, box = np.random.default_rng(3), logistic_box()
+    x, y = problem(rng, n=25, d=3)
+    exact, w = regression(x, y)
+    learned, v = regression(x, y, box)
+    a = exact.infer(schedule="sequential", progress=False, stop=after(6))
+    b = learned.infer(schedule="sequential", progress=False, stop=after(6), tolerance=1e-2)
+    assert float(a[w].kl(b[v])) < 1e-2
+    assert box.n_asked < 75  # of 150
+
+
+def test_its_calibration_can_be_read():
+    rng, box = np.random.default_rng(4), logistic_box()
+    for k in range(2):
+        regression(*problem(rng), box)[0].infer(progress=False, seed=k, operator=Learned(reference="none"))
+    (operator,) = (o for o in box.operators if "none" in o)
+    account = box.operators[operator].calibration()
+    assert any(name.startswith("z |") for name in account)
+    assert "mean realised" in str(next(iter(account.values())))
