@@ -140,6 +140,8 @@ def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) ->
     if out.dtype.kind not in "fiub":
         raise FactorError(f"factor {sampler.name!r} returned {out.dtype} where numbers are needed")
     out = out.astype(float, copy=False)
+    if sampler.output.chart == "logit" and out.min() >= 0 and out.max() <= 1:
+        return out  # the usual case at a tenth of the cost of looking at each (a NaN is not above 0)
     held = np.asarray(sampler.output.in_support(_inside(sampler.output, out)))  # type: ignore[attr-defined]
     held = held & ~(np.isnan(out).any(axis=-1) if rank else np.isnan(out))
     if not held.all():
