@@ -19,6 +19,8 @@ from heliograph.oracles.weighing import Match, look
 __all__ = ["adapt", "first_proposal"]
 
 _BROADEN = 2.25  # variance of the wide half of the defensive mixture; the same as 1.5 standard deviations
+_CLEARLY = 1.5  # times the effective sample size of the first proposal's pilot,
+_COUNTED = 10.0  # and that many draws more: a handful of draws may be twice as many by chance
 _VAGUE = 100.0  # a standard deviation on the axis
 _STAND_INS = (1.0, 10.0, 100.0)  # widths tried on the axis of an input about which nothing is known
 
@@ -81,12 +83,18 @@ def adapt(
     max_rounds: int,
     k_threshold: float,
 ) -> tuple[Proposal, np.ndarray, int]:
-    """Re-fit the proposals of rows whose pilot of `size` draws goes badly: proposals, which rows, and the cost."""
+    """Re-fit the proposals of rows whose pilot of `size` draws goes badly: proposals, which rows, and the cost.
+
+    Where draws have no weight at all, chance decides what comes out: what is lost to it no proposal wins back, and
+    one that follows the outcome has the fewest draws where an outcome is rare and counts most. There a fit is
+    kept only if its own pilot has a clearly larger effective sample size than the first one's.
+    """
     n = problem.n
     supply = uniforms_for(rng, n, n_uniforms(problem), "random")
     least = min(30.0 * (problem.n_coordinates + 2), 0.25 * size)
     adapted, idle = np.zeros(n, dtype=bool), np.zeros(n)
     best, farthest = np.zeros(n), np.zeros(n)  # effective sample size, and power on the way to the target
+    gappy, ours, which = np.zeros(n, dtype=bool), np.zeros(n), np.full(n, -1)  # and of which fit, -1 for the first
     need, proposal, spent = np.arange(n), start, 0
     fitted: list[tuple[np.ndarray, Proposal]] = []
     u, log_tilt, log_base = np.empty((n, 0, problem.n_coordinates)), np.empty((n, 0)), np.empty((n, 0))
@@ -96,6 +104,10 @@ def adapt(
         spent += size * len(need)
         ess = effective_sample_size(drawn.log_weights)
         k = pareto_k(_largest(drawn.log_weights, tail_length(size)))
+        gappy[need] |= np.isneginf(drawn.log_weights).any(axis=1)
+        better = need[ess > ours[need]]
+        ours[better] = ess[ess > ours[need]] if rounds else _CLEARLY * ess[ess > ours[need]] + _COUNTED
+        which[better] = len(fitted) - 1
         highest = drawn.log_weights.max(axis=1)
         log_mean = logsumexp(drawn.log_weights, axis=1) - np.log(size)
         heavy = (k > k_threshold) & (log_mean < highest - np.log(20.0))  # as the run will judge it
@@ -118,10 +130,14 @@ def adapt(
             break
         need, u, w, power = need[kept], u[kept], w[kept], power[kept]
         log_tilt, log_base = log_tilt[kept], log_base[kept]
-        proposal = fit(rng, take_rows(problem, need), take_proposal(base, need), u, w, power)
+        own = take_proposal(base, need)
+        proposal = fit(rng, take_rows(problem, need), own, u, w, power, log_base, gappy[need], least)
         adapted[need] = True
         fitted.append((need, proposal))
-    return _latest(n, fitted) if fitted else start, adapted, spent
+    if not fitted:
+        return start, adapted, spent
+    adapted &= ~gappy | (which >= 0)
+    return _latest(n, fitted, np.where(gappy, which, len(fitted))), adapted, spent
 
 
 def _table(port: Port) -> np.ndarray:
@@ -144,11 +160,12 @@ def _largest(log_weights: np.ndarray, n_tail: int) -> np.ndarray:
     return np.partition(log_weights, log_weights.shape[1] - n_tail - 1, axis=1)[:, -n_tail - 1 :]
 
 
-def _latest(n: int, fitted: list[tuple[np.ndarray, Proposal]]) -> Proposal:
-    """The last proposal fitted to each row (any, for a row that never had one)."""
+def _latest(n: int, fitted: list[tuple[np.ndarray, Proposal]], last: np.ndarray) -> Proposal:
+    """The last proposal fitted to each row, of those up to number `last` (any, for a row that never had one)."""
     which, place = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
     for j, (rows, _) in enumerate(fitted):
-        which[rows], place[rows] = j, np.arange(len(rows))
+        some = np.flatnonzero(last[rows] >= j)
+        which[rows[some]], place[rows[some]] = j, some
     starts = np.cumsum([0, *(len(rows) for rows, _ in fitted)])
     return take_proposal(_stack([p for _, p in fitted]), starts[which] + place)
 

@@ -38,11 +38,22 @@ def temper(log_tilt: np.ndarray, log_base: np.ndarray, least: float) -> tuple[np
 
 
 def fit(
-    rng: np.random.Generator, problem: Problem, base: Proposal, u: np.ndarray, w: np.ndarray, power: np.ndarray
+    rng: np.random.Generator,
+    problem: Problem,
+    base: Proposal,
+    u: np.ndarray,
+    w: np.ndarray,
+    power: np.ndarray,
+    log_base: np.ndarray,
+    gappy: np.ndarray,
+    least: float,
 ) -> Proposal:
     """A proposal from draws (n, s, D) with weights (n, s) that sum to 1 and were tempered by `power`.
 
-    Two tenths stay with `base`, so that whatever the fit missed can still be met.
+    Two tenths stay with `base`, so that whatever the fit missed can still be met (half where draws may have no weight at
+    all, the rows `gappy`: the best proposal is then about half way between base and target). No power changes a weight of
+    nothing; where the others are fewer than `least` their spread says little, and is widened towards that of the
+    base, whose weights are `log_base`.
     """
     columns = _columns(problem)
     n, d = len(u), len(columns)
@@ -55,10 +66,18 @@ def fit(
     mean = np.einsum("ns,nsd->nd", w, v)
     centred = v - mean[:, None]
     whole = np.einsum("ns,nsd,nse->nde", w, centred, centred)
+    size = 1 / np.maximum((w * w).sum(axis=1), 1e-300)
+    scarce = np.where(gappy, np.clip(1 - size / least, 0.0, 1.0), 0.0)
+    few = np.flatnonzero(scarce > 0)
+    if len(few):
+        known = np.maximum(size[few] - 1, 0.0)[:, None, None]  # one goes for the mean
+        shrunk = (known * whole[few] + (d + 2) * _base_covariance(v[few], log_base[few])) / (known + d + 2)
+        whole[few] += scarce[few][:, None, None] * (shrunk - whole[few])
     whole = whole + _floor(whole, mean)
     root = np.linalg.cholesky(whole)
     z = np.linalg.solve(root, np.swapaxes(centred, 1, 2)).swapaxes(1, 2)  # whitened
     means, covariances, shares = _local_parts(rng, z, w)
+    covariances += scarce[:, None, None, None] * (np.eye(d) - covariances)
     local_means = mean[:, None] + means @ np.swapaxes(root, 1, 2)
     local_roots = root[:, None] @ np.linalg.cholesky(2 * covariances)
     means = np.concatenate([mean[:, None], mean[:, None], local_means], axis=1)
@@ -66,7 +85,9 @@ def fit(
     stride = np.sqrt(2 * _WIDEN * np.minimum(1 / power, 16.0))
     wide = np.stack([stride, 2.5 * stride], axis=1)  # the second for tails that fall off slower than a Gaussian's
     roots = np.concatenate([wide[:, :, None, None] * root[:, None], local_roots], axis=1)
-    shares = np.concatenate([0.2 * base.weights, np.full((n, 1), 0.2), np.full((n, 1), 0.05), 0.55 * shares], axis=1)
+    kept = np.where(gappy, 0.5, 0.2)[:, None]
+    fitted = np.concatenate([np.full((n, 1), 0.25), np.full((n, 1), 0.0625), 0.6875 * shares], axis=1)
+    shares = np.concatenate([kept * base.weights, (1 - kept) * fitted], axis=1)
     inverses = np.linalg.inv(roots)
     if base.means.shape[1]:
         means, roots = np.concatenate([base.means, means], axis=1), np.concatenate([base.roots, roots], axis=1)
@@ -105,6 +126,14 @@ def _local_parts(rng: np.random.Generator, z: np.ndarray, w: np.ndarray) -> tupl
     covariance = (known * own + (d + 2) * np.where(known > d + 2, size, within)) / (known + d + 2)
     covariance = covariance + 1e-10 * np.eye(d)
     return centres, covariance, share / share.sum(axis=1, keepdims=True)
+
+
+def _base_covariance(v: np.ndarray, log_base: np.ndarray) -> np.ndarray:
+    """Of draws (n, s, d) weighted back to the base."""
+    p = np.exp(log_base - log_base.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    centred = v - np.einsum("ns,nsd->nd", p, v)[:, None]
+    return np.einsum("ns,nsd,nse->nde", p, centred, centred)
 
 
 def _refit_table(table: np.ndarray, values: np.ndarray, w: np.ndarray) -> np.ndarray:

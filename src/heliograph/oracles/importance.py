@@ -140,11 +140,7 @@ class ImportanceOracle:
             return self._run(rng, problem, base, match)
         rounds = min(self.max_rounds, affordable - 1)
         proposal, adapted, spent = self._refit(rng, problem, base, base, match, size, rounds)
-        parts = []
-        for rows, own in ((np.flatnonzero(~adapted), base), (np.flatnonzero(adapted), proposal)):
-            if len(rows):
-                parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
-        answer = gather(parts, problem.n)
+        answer = self._run_either(rng, problem, base, proposal, adapted, match)
         # the dearest retry is six rounds of sixteen pilots
         again = np.flatnonzero(answer.failed if self._budget >= 100 * size + 3 * self.n_samples else [])
         step = max(1, _CHUNK // (16 * size))
@@ -165,16 +161,32 @@ class ImportanceOracle:
         proposal, answer = start, None
         left = np.arange(problem.n)
         for more in (4, 16):
-            some, own = take_rows(problem, left), take_proposal(base, left)
-            fitted, _, n_more = self._refit(rng, some, own, take_proposal(proposal, left), match, more * size, 6)
+            some, own, first = take_rows(problem, left), take_proposal(base, left), take_proposal(proposal, left)
+            fitted, better, n_more = self._refit(rng, some, own, first, match, more * size, 6)
             spent += n_more
-            found = self._run(rng, some, fitted, match)
+            found = self._run_either(rng, some, first, fitted, better, match)
             answer = found if answer is None else replace_rows(answer, left, found)
             if len(left) < problem.n or not found.failed.any():
                 break
             proposal, left = fitted, np.flatnonzero(found.failed)
         assert answer is not None
         return answer, spent
+
+    def _run_either(
+        self,
+        rng: np.random.Generator,
+        problem: Problem,
+        first: Proposal,
+        fitted: Proposal,
+        adapted: np.ndarray,
+        match: Match,
+    ) -> Answer:
+        """With the fitted proposal where that was found to be the better one."""
+        parts = []
+        for rows, own in ((np.flatnonzero(~adapted), first), (np.flatnonzero(adapted), fitted)):
+            if len(rows):
+                parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
+        return gather(parts, problem.n)
 
     def _refit(
         self,
@@ -231,11 +243,12 @@ class ImportanceOracle:
     def _judge(self, problem: Problem, frame: Frame, sums: Sums, bad: np.ndarray, spent: int) -> Answer:
         """The sums as an answer, with the rows that cannot be trusted marked."""
         e = estimate(sums)
-        n, n_tails = sums.tails.shape[:2]
-        k = pareto_k(sums.tails.reshape(n * n_tails, -1)).reshape(n, n_tails)
+        k = _tail_shapes(sums)
         # the fit of a tail is fooled by ties and plateaus, but not to a largest value far above the mean
         width = np.array([1, *(b.stop - b.start for b in sums.blocks[:-1])])
-        far = sums.tails.max(axis=2) > e.log_z[:, None] + np.log(20.0 * width)
+        # the mean of draws that could be: a rare outcome makes every weight large beside the mean of all
+        log_mean = e.log_z + np.log(sums.count / np.maximum(sums.count - sums.impossible, 1.0))
+        far = sums.tails.max(axis=2) > log_mean[:, None] + np.log(20.0 * width)
         heavy = (k > self.k_threshold) & far
         failed = bad | (e.ess < self.min_ess) | heavy[:, 0]
         # where a statistic has such a tail its error falls as S^(k - 1), not as S^(-1/2)
@@ -276,3 +289,17 @@ class ImportanceOracle:
             self.pool.keep(some, kept, supply.n_replicates)
         assert frame is not None
         return frame
+
+
+def _tail_shapes(sums: Sums) -> np.ndarray:
+    """Pareto k of the weights, and of the weights times each port's statistics.
+
+    Draws without any weight are no part of the distribution whose tail is judged: with them, what is kept as a
+    tail would be most of it.
+    """
+    n, n_tails, n_kept = sums.tails.shape
+    k = pareto_k(sums.tails.reshape(n * n_tails, n_kept)).reshape(n, n_tails)
+    for i in np.flatnonzero(sums.impossible):
+        length = min(tail_length(max(1, int(sums.count[i] - sums.impossible[i]))) + 1, n_kept)
+        k[i] = pareto_k(np.partition(sums.tails[i], n_kept - length, axis=1)[:, n_kept - length :])
+    return k

@@ -17,6 +17,7 @@ class Sums(NamedTuple):
     """Arrays that `add` changes in place."""
 
     count: np.ndarray  # (n,)
+    impossible: np.ndarray  # (n,) draws with no weight at all: what came out is not what was seen
     offset: np.ndarray  # (n,), the largest log weight so far
     w: np.ndarray  # (R, n)
     wt: np.ndarray  # (R, n, Q)
@@ -46,6 +47,7 @@ def empty_sums(n: int, blocks: tuple[slice, ...], n_replicates: int, n_tail: int
     squares = tuple(np.zeros((n, b.stop - b.start, b.stop - b.start)) for b in blocks) if n_replicates == 1 else ()
     return Sums(
         count=np.zeros(n),
+        impossible=np.zeros(n),
         offset=np.full(n, -np.inf),
         w=np.zeros((n_replicates, n)),
         wt=np.zeros((n_replicates, n, width)),
@@ -68,6 +70,7 @@ def add(sums: Sums, rows: np.ndarray, replicate: int, log_weights: np.ndarray, s
     sums.offset[rows] = top
     w = np.exp(log_weights - safe[:, None])  # at most 1
     sums.count[rows] += log_weights.shape[1]
+    sums.impossible[rows] += np.isneginf(log_weights).sum(axis=1)
     sums.w[:, rows] *= shrink
     sums.wt[:, rows] *= shrink[:, None]
     sums.w[replicate, rows] += w.sum(axis=1)
