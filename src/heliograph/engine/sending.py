@@ -77,10 +77,10 @@ class Sender:
         old = self.tables.sent[plate.position, task.to]
         old = old if rows is None else old[rows]
         policy = self.policy
-        failed = asked = None
+        failed = None
         if plate.factor.learns:
             reply = plate.factor.send(task.to, incoming, self.conduct)  # type: ignore[attr-defined]
-            new, failed, asked = reply.message, reply.failed, reply.asked
+            new, failed = reply.message, reply.failed
             policy = "keep mean" if policy == "auto" else policy
         else:
             new = plate.factor.message(task.to, incoming, power)
@@ -100,11 +100,14 @@ class Sender:
         counts.n_improper += settled.n_improper
         counts.n_skipped += settled.n_skipped
         if reply is not None:
-            self._count_reply(plate, task.to, reply, new, asked, failed)
+            improper = np.zeros(new.shape, dtype=bool)
+            if settled.n_improper:
+                improper = ~new.proper & ~new.is_uniform
+            self._count_reply(plate, task.to, reply, improper)
 
-    def _count_reply(self, plate: Plate, to: str, reply: Any, new: Family, asked: Any, failed: Any) -> None:
-        counts = self.counts
-        counts.n_failed += int(failed.sum())
+    def _count_reply(self, plate: Plate, to: str, reply: Any, improper: np.ndarray) -> None:
+        counts, asked, failed = self.counts, reply.asked, reply.failed
+        counts.n_failed += int(np.count_nonzero(failed))
         counts.n_asked += int(reply.n_asked)
         counts.n_evaluations += int(reply.n_evaluations)
         if reply.expected_kl is not None and asked.any():
@@ -112,7 +115,6 @@ class Sender:
         counts.seconds_oracle += reply.seconds_oracle
         counts.seconds_learning += reply.seconds_learning
         counts.seconds_prediction += reply.seconds_prediction
-        improper = ~new.proper & ~new.is_uniform
         counts.invocations.append(
             Invocation(self.sweep, plate.factor.name, to, reply.log_variance, asked, failed, improper)
         )

@@ -47,7 +47,7 @@ class Conduct:
     def note(self, factor: BlackBox, to: str, reply: Reply) -> None:
         """Remember how wrong the messages of one call may be; NaN where some were predicted and nobody says."""
         if reply.expected_kl is not None:
-            nats, roots = float(np.sum(reply.expected_kl)), float(np.sum(np.sqrt(reply.expected_kl)))
+            nats, roots = float(reply.expected_kl.sum()), float(np.sqrt(reply.expected_kl).sum())
         else:
             nats, roots = (0.0, 0.0) if reply.asked.all() else (np.nan, np.nan)
         before = self._sweep.get((id(factor), to), (0.0, 0.0))
@@ -213,8 +213,9 @@ class BlackBox(Factor):
         An object is a recipe, of which each factor keeps its own copy, unless it has been trained already: then it is
         used itself.
         """
-        made = choice if not isinstance(choice, str) else self.operators.get(choice)
-        made = make_operator(choice) if made is None else make_operator(made)
+        if isinstance(choice, str) and choice in self.operators:
+            return self.operators[choice]
+        made = make_operator(choice)
         key = getattr(made, "key", None) or f"{type(made).__name__} at {id(made):x}"
         if key not in self.operators:
             recipe = not isinstance(choice, str) and getattr(made, "empty", False) and hasattr(made, "fresh")

@@ -122,6 +122,10 @@ class LineChart(_Scalar):
         np.log(tau, out=out[:, 1])
         return out
 
+    def from_features(self, features):
+        tau = np.exp(features[:, 1])
+        return Gaussian.from_naturals((features[:, 0] * tau, tau))
+
     def belief(self, target, reference):
         m, v = self._corrected(target, reference)
         tau = 1.0 / v
@@ -143,6 +147,10 @@ class LogChart(_Scalar):
     def features(self, message):
         log_shape = np.log(message.naturals[0] + 1.0)
         return np.stack([log_shape - np.log(message.naturals[1]), -log_shape], axis=1)
+
+    def from_features(self, features):
+        shape = np.exp(-features[:, 1])
+        return Gamma.from_naturals((shape - 1.0, shape * np.exp(-features[:, 0])))
 
     def belief(self, target, reference):
         mean, variance = self._corrected(target, reference)
@@ -168,6 +176,13 @@ class LogitChart(_Scalar):
     def features(self, message):
         a, b = message.naturals[0] + 1.0, message.naturals[1] + 1.0
         return np.stack([np.log(a / b), np.log(1.0 / a + 1.0 / b)], axis=1)
+
+    def from_features(self, features):
+        # 1/a + 1/b = (1 + a/b) / a = (1 + b/a) / b
+        log_odds, spread = features.T
+        return Beta.from_naturals(
+            ((1.0 + np.exp(log_odds)) * np.exp(-spread) - 1.0, (1.0 + np.exp(-log_odds)) * np.exp(-spread) - 1.0)
+        )
 
     def weights(self, target, reference):
         belief = self.belief(target, reference)

@@ -66,6 +66,7 @@ class Learned:
         self.kinds: dict[str, dict[str, Correction]] = {}  # kind -> port -> what is known
         self.n_asked = 0
         self.dear: bool | None = None  # whether the function is too slow to have a reference; None: not yet measured
+        self.shortcuts: dict[str, Any] = {}  # port -> what answers plates that nothing is asked about any more
         self._said: set[str] = set()
 
     # ---- what a factor needs ------------------------------------------------------------------------------------
@@ -207,6 +208,7 @@ class Learned:
                 for j, port in enumerate(entry["ports"])
             }
         dear = header["dear"]
+        self.shortcuts = {}
         self.kinds, self.n_asked, self.dear = kinds, int(header["n_asked"]), None if dear is None else bool(dear)
 
     def __repr__(self) -> str:

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from heliograph.families import Family, concatenate
-from heliograph.operators.learned_process import design
+from heliograph.operators.lattice import Lattice, Taught, lattice_for
+from heliograph.operators.learned_process import Correction, design
 from heliograph.operators.protocol import Ask, Incoming, Reply, Setting, rows_of
 from heliograph.operators.sight import POINT, WILD, kind_key, kinds_of, look, rows_at
 
@@ -29,6 +30,11 @@ _MOST_TIMES = 10.0  # its equal share of what a plate may be wrong by, that one 
 _PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
 _SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are chosen anew
 _ENOUGH = 4  # new labels for that
+_CALM = 3000  # rows settled without asking before a lattice is laid
+_LATTICE_SHARE = 0.05  # of what a message may be wrong by, that interpolation may add
+_SURE = 0.3  # of what a message may be wrong by: what a lattice knows better than that, another label need not change
+_WORSE = 1.1  # the calibration factor over what it was, above which a lattice is laid anew
+_MOST_LEFT = 0.25  # of a plate: if a lattice knows less than the rest, the process takes all of it
 _NOTHING = np.zeros(0, dtype=int)
 
 
@@ -68,6 +74,12 @@ class _Call:
         for start in range(0, self.n, _BLOCK):
             block = None if self.n <= _BLOCK else np.arange(start, min(start + _BLOCK, self.n))
             seen = rows_at(self.incoming, block)
+            left = self.shortcut(block, seen)
+            if left is not None:
+                if not len(left):
+                    continue
+                block = left if block is None else block[left]
+                seen = rows_of(seen, left)
             for kind, some in kinds_of(seen):
                 rows = some if block is None else block if some is None else block[some]
                 rows = np.arange(self.n) if rows is None else rows
@@ -77,6 +89,46 @@ class _Call:
                     self.take(rows, self.ask(incoming))
                 else:
                     Plate(self, kind, rows, incoming).run()
+
+    def shortcut(self, block: np.ndarray | None, seen: Incoming) -> np.ndarray | None:
+        """Settle what can be settled without the process; the numbers of the rows left over, None: all of them."""
+        return None
+
+    def calm(self, plate: Plate) -> None:
+        """A plate was settled without asking."""
+
+    def keep(self, rows: np.ndarray, told: Any, kl: np.ndarray, log_variance: np.ndarray) -> None:
+        """Take predictions for good."""
+        self.parts.append((rows, told))
+        if len(rows) == self.n:
+            self.expected_kl, self.log_variance = kl, log_variance
+            return
+        self.expected_kl[rows] = kl
+        if self.log_variance is None:
+            self.log_variance = np.full((self.n, log_variance.shape[1]), np.nan)
+        self.log_variance[rows] = log_variance
+
+    def limit(self, kl: np.ndarray, label_kl: float) -> float:
+        """The expected KL above which a row is asked about, so that the rest together is within the tolerance.
+
+        Never less than a fifth of what an answer itself is wrong by: there the regression, which has seen many
+        answers, knows more than the oracle would say.
+        """
+        allowed = self.tolerance * len(kl) ** 1.5
+        top = min(allowed, _MOST_TIMES * allowed / len(kl))
+        if joint_error(kl) > allowed:
+            ordered = np.sort(kl)
+            joint = np.sqrt(np.cumsum(ordered)) * np.cumsum(np.sqrt(ordered))
+            n_kept = int(np.searchsorted(joint, allowed, side="right"))
+            top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
+        floor = _AVERAGED * label_kl
+        if floor > self.tolerance and top < float(kl.max()):  # all rows at the floor would be too much
+            self.operator.say(
+                f"the answers of an oracle, even averaged, are wrong by about {floor:.0e} nats, more than the "
+                f"{self.tolerance:.0e} that a message may be here: posterior.error_estimate says what was reached; "
+                "give the oracle more draws, or raise the tolerance"
+            )
+        return max(top, floor)
 
     def told(self, answer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """What an answer says of the direction in question, where that is of use, and its own expected error."""
@@ -103,6 +155,30 @@ class _Call:
         return place
 
 
+class Shortcut:
+    """What is needed to answer plates of one kind from a lattice, once a process has settled them for a while."""
+
+    def __init__(self, known: Correction, kind: dict[str, str], incoming: Incoming) -> None:
+        self.known, self.kind = known, kind
+        self.n_refits, self.factor = known.n_refits, known.calibration.factor
+        self.types = {p: (type(m), getattr(m, "point", None) is None) for p, m in incoming.items()}
+        self.n_rows = 0
+        self.lattice: Lattice | None = None
+        self.hopeless = False  # no lattice will do
+
+    @property
+    def stale(self) -> bool:
+        """Whether what was thought since then changed: widths were chosen anew, or errors were larger than expected."""
+        return self.known.n_refits != self.n_refits or self.known.calibration.factor > _WORSE * self.factor
+
+    def fits(self, incoming: Incoming, to: str) -> bool:
+        """Whether a plate may be of this kind, all of it; what other ports hold a lattice looks up by itself."""
+        for port, message in incoming.items():
+            if (type(message), getattr(message, "point", None) is None) != self.types[port]:
+                return False
+        return bool(incoming[to].proper.all())
+
+
 class MessageCall(_Call):
     """Messages to one port."""
 
@@ -121,6 +197,56 @@ class MessageCall(_Call):
     def error(self, told: Any, predicted: Any) -> np.ndarray:
         """KL in nats."""
         return told.kl(predicted)
+
+    def shortcut(self, block: np.ndarray | None, seen: Incoming) -> np.ndarray | None:
+        """Rows that a lattice knows, for as long as its process is in use and no audit is due."""
+        shortcut = self.operator.shortcuts.get(self.to)
+        if shortcut is None or shortcut.lattice is None:
+            return None
+        lattice, known = shortcut.lattice, shortcut.known
+        if shortcut.stale or lattice.allowed > _LATTICE_SHARE * self.tolerance:
+            del self.operator.shortcuts[self.to]
+            return None
+        if lattice.process is not known.process:
+            lattice.renew(known.process, _SURE * self.tolerance / known.calibration.factor)
+        if not shortcut.fits(seen, self.to) or (self.operator.audit > 0 and auditable(known)):
+            return None
+        started = time.perf_counter()
+        found = lattice.read(seen, lambda made: Plate(self, shortcut.kind, _NOTHING, made).teach())
+        kl = found.kl * known.calibration.factor
+        limit = self.limit(kl, known.label_kl)
+        left = np.flatnonzero(kl > limit) if kl.max(initial=0.0) > limit else _NOTHING
+        self.prediction += time.perf_counter() - started
+        if len(left) > _MOST_LEFT * len(kl):
+            return None
+        cavity, gap, log_variance = seen[self.to], found.gap, found.log_variance
+        rows = np.arange(len(kl)) if block is None else block
+        if len(left):
+            rest = np.setdiff1d(np.arange(len(kl)), left, assume_unique=True)
+            rows, cavity, gap, kl, log_variance = rows[rest], cavity[rest], gap[rest], kl[rest], log_variance[rest]
+        self.keep(rows, lattice.chart.belief(gap, lattice.chart.moments(cavity)), kl, log_variance)
+        return left
+
+    def calm(self, plate: Plate) -> None:
+        """Note that a plate was settled without asking; when that has been so for long, lay a lattice."""
+        operator, known = self.operator, plate.known
+        shortcut = operator.shortcuts.get(self.to)
+        if shortcut is None or shortcut.known is not known or shortcut.stale:
+            shortcut = operator.shortcuts[self.to] = Shortcut(known, plate.kind, plate.incoming)
+        shortcut.n_rows += len(plate.rows)
+        calm = shortcut.n_rows >= _CALM and plate.kind == shortcut.kind
+        if calm and shortcut.lattice is None and not shortcut.hopeless:
+            started = time.perf_counter()
+            shortcut.lattice = lattice_for(
+                self.to,
+                plate.chart,
+                known.process,
+                _LATTICE_SHARE * self.tolerance,
+                plate.incoming,
+                lambda made: Plate(self, plate.kind, _NOTHING, made).teach(),
+            )
+            shortcut.hopeless = shortcut.lattice is None
+            self.prediction += time.perf_counter() - started
 
     def run(self) -> Reply:
         """Settle every row and divide by what came in, eq. (1)."""
@@ -160,6 +286,11 @@ class EvidenceCall(_Call):
         return np.concatenate([b for _, b in self.parts])[self.places()] if self.n else np.zeros(0)
 
 
+def auditable(known: Correction) -> bool:
+    """Whether there may be one more audit."""
+    return known.calibration.n_audits < int(_AUDITED_SHARE * len(known))
+
+
 class Plate:
     """The rows of one kind in one call."""
 
@@ -197,6 +328,8 @@ class Plate:
             self._ask(chosen, auditing)
         if self.call.asked.any():
             self._smooth()
+        elif self.open is None:
+            self.call.calm(self)
 
     def _open(self) -> np.ndarray:
         return np.arange(len(self.rows)) if self.open is None else self.open
@@ -210,54 +343,37 @@ class Plate:
         scale = self.sight.scale
         return scale if rows is None or scale is None else scale[rows]
 
-    def _limit(self, kl: np.ndarray) -> float:
-        """The expected KL above which a row is asked about, so that the rest together is within the tolerance.
-
-        Never less than a fifth of what an answer itself is wrong by: there the regression, which has seen many
-        answers, knows more than the oracle would say.
-        """
-        allowed = self.call.tolerance * len(kl) ** 1.5
-        top = min(allowed, _MOST_TIMES * allowed / len(kl))
-        if joint_error(kl) > allowed:
-            ordered = np.sort(kl)
-            joint = np.sqrt(np.cumsum(ordered)) * np.cumsum(np.sqrt(ordered))
-            n_kept = int(np.searchsorted(joint, allowed, side="right"))
-            top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
-        floor = _AVERAGED * self.known.label_kl
-        if floor > self.call.tolerance and top < float(kl.max()):  # all rows at the floor would be too much
-            self.operator.say(
-                f"the answers of an oracle, even averaged, are wrong by about {floor:.0e} nats, more than the "
-                f"{self.call.tolerance:.0e} that a message may be here: posterior.error_estimate says what was reached; "
-                "give the oracle more draws, or raise the tolerance"
-            )
-        return max(top, floor)
-
     # ---- predicting ---------------------------------------------------------------------------------------------
+    def _judge(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Predict the open rows: what errors in their targets cost, which are like none seen, and which are improper."""
+        known = self.known
+        x = self.sight.inputs if self.open is None else self.sight.inputs[self.open]
+        mean, variance, new = known.predict(x, self._scale(self.open), 0.1 * self.call.tolerance)
+        weights = self.chart.weights(mean, self._at(self.open))
+        self.mean, self.variance, self.kl = mean, variance, np.einsum("nq,nq->n", weights, variance)
+        unseen = new > self.operator.novelty
+        if unseen.any():  # no label is near, but many together may know it all the same
+            far = np.flatnonzero(unseen)
+            unseen[far] = known.unseen(x[far])
+        return weights, unseen, self._improper()
+
     def _predict(self) -> np.ndarray:
         """Predict the open rows; the numbers of those to ask about."""
         started = time.perf_counter()
         known, call = self.known, self.call
-        x = self.sight.inputs if self.open is None else self.sight.inputs[self.open]
-        scale = self._scale(self.open)
-        mean, variance, new = known.predict(x, scale, 0.1 * call.tolerance)
-        weights = self.chart.weights(mean, self._at(self.open))
-        kl = np.einsum("nq,nq->n", weights, variance)
+        weights, unseen, improper = self._judge()
         factor = known.calibration.factor
-        kl *= factor
-        self.mean, self.variance, self.kl = mean, variance, kl
-        novelty, limit = self.operator.novelty, self._limit(kl)
-        doubtful = kl > limit
-        unseen = new > novelty
-        if unseen.any():  # no label is near, but many together may know it all the same
-            far = np.flatnonzero(unseen)
-            unseen[far] = known.unseen(x[far])
-        improper = self._improper()
+        self.kl *= factor
+        limit = call.limit(self.kl, known.label_kl)
+        doubtful = self.kl > limit
         if improper is not None:
             doubtful |= improper
         call.prediction += time.perf_counter() - started
         if not (doubtful.any() or unseen.any()):
             return _NOTHING
         started = time.perf_counter()
+        x = self.sight.inputs if self.open is None else self.sight.inputs[self.open]
+        scale = self._scale(self.open)
         room = max(1, known.due - len(known))  # the widths are chosen anew then, and with them who is uncertain
         size = min(room, max(8, len(known) // 2))
         chosen = _NOTHING
@@ -288,10 +404,8 @@ class Plate:
         self.sd = np.sqrt(self.variance[:, 1])
         return self.excess > _PLAUSIBLE * self.sd
 
-    def _keep(self) -> None:
-        """Take the predictions of the open rows for good."""
-        call = self.call
-        started = time.perf_counter()
+    def _belief(self) -> Any:
+        """The beliefs of the open rows as predicted."""
         if self.excess is not None:
             close = np.flatnonzero(self.excess > -3 * self.sd)
             if len(close):  # all answers were proper: condition on that, so that none is improper by a rounding error
@@ -299,25 +413,34 @@ class Plate:
                 t = -e / s
                 hazard = np.exp(-0.5 * t * t - 0.5 * np.log(2 * np.pi) - log_ndtr(t))
                 self.mean[close, 1] -= s * hazard
-        belief = self.chart.belief(self.mean, self._at(self.open))
+        return self.chart.belief(self.mean, self._at(self.open))
+
+    def _log_variance(self) -> np.ndarray:
+        return np.log(np.maximum(self.variance, 1e-300))
+
+    def _keep(self) -> None:
+        """Take the predictions of the open rows for good."""
+        started = time.perf_counter()
         rows = self.rows if self.open is None else self.rows[self.open]
-        call.parts.append((rows, belief))
-        log_variance = np.log(np.maximum(self.variance, 1e-300))
-        if len(rows) == call.n:
-            call.expected_kl, call.log_variance = self.kl, log_variance
-        else:
-            call.expected_kl[rows] = self.kl
-            if call.log_variance is None:
-                call.log_variance = np.full((call.n, self.variance.shape[1]), np.nan)
-            call.log_variance[rows] = log_variance
-        call.prediction += time.perf_counter() - started
+        self.call.keep(rows, self._belief(), self.kl, self._log_variance())
+        self.call.prediction += time.perf_counter() - started
+
+    def teach(self) -> Taught:
+        """What the process says of all rows, for a lattice; nothing is decided and nothing asked."""
+        _, unseen, improper = self._judge()
+        good = ~unseen if improper is None else ~unseen & ~improper
+        assert self.call.to is not None
+        belief, cavity = self._belief(), self.chart.moments(self.incoming[self.call.to])
+        gap = self.chart.gap(self.chart.moments(belief), cavity)
+        return Taught(
+            gap, self.chart.weights(gap, cavity), self.kl, self._log_variance(), good & np.isfinite(gap).all(axis=1)
+        )
 
     # ---- asking -------------------------------------------------------------------------------------------------
     def _audit(self) -> np.ndarray:
         """Now and then a row that would be trusted."""
         known, n = self.known, len(self.rows) if self.open is None else len(self.open)
-        room = int(_AUDITED_SHARE * len(known)) - known.calibration.n_audits
-        if room <= 0 or not self.call.rng.random() < self.operator.audit * n:
+        if not auditable(known) or not self.call.rng.random() < self.operator.audit * n:
             return _NOTHING
         return self.call.rng.choice(self._open(), 1)
 
