@@ -1,0 +1,306 @@
+"""A Gaussian process on landmarks: as many labels as one likes at the price of some hundred.
+
+The landmarks are rows chosen by pivoted Cholesky. With ``phi(x) = L^-1 k(landmarks, x)``, L the factor of their
+covariance, a label is ``phi(x) . w`` plus a remainder of variance ``1 - |phi(x)|^2`` (in units of the signal) which is its
+own: with it as part of each label's noise (FITC) the weights have a Gaussian posterior, kept in square-root form
+(`bayesian_linear.py`), and the variance of a prediction is ``1 - |phi|^2 + phi' S phi``: what the landmarks do not
+explain is never claimed to be known. Where they are all the labels this is the exact process.
+
+A `Landmarks` has what `gaussian_process.predict` and `choose` look at (widths, inputs, weights, inverse_lower, jitter), so
+both serve it as they are, at a cost that depends on the number of landmarks only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from heliograph.kernels.blas import one_blas_thread
+from heliograph.regression import bayesian_linear
+from heliograph.regression.gaussian_process import LEAST_SIGNAL, Widths, _admit, _checked, _departs, correlations
+from heliograph.regression.incomplete_cholesky import factorise
+
+__all__ = ["Landmarks", "append", "choose_landmarks", "condition", "leave_one_out"]
+
+_CHUNK = 2048  # labels whose features are made at once
+_MOST_CANDIDATES = 4096  # labels among which landmarks are chosen; more of them would be as dense a cover
+_WORTH = 0.1  # of the usual noise of a label: a remainder below that is not worth a landmark
+_LEAST = 1e-7  # and of the signal
+_ROUNDING = 1e-13  # added to the diagonal of a matrix with eigenvalues in [0, 1) before it is factored
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """A posterior process on landmarks: what prediction and the next update need."""
+
+    widths: Widths
+    inputs: np.ndarray  # (M, k) the landmarks
+    rows: np.ndarray  # (N, k) all labelled rows
+    targets: np.ndarray  # (N, q)
+    label_noise: np.ndarray | None  # (N, q)
+    left: np.ndarray  # (N,) what the landmarks did not explain of each when it was taken in
+    jitter: float  # relative noise of every label
+    corner: np.ndarray  # (M, M) Cholesky factor of the landmarks' correlations
+    posteriors: tuple[bayesian_linear.Posterior, ...]  # of the weights: one, or one for each output with label noise
+    n_chosen: int  # labels when the landmarks were chosen
+
+    def __len__(self) -> int:
+        return self.inputs.shape[0]
+
+    @property
+    def lower(self) -> tuple[bayesian_linear.Posterior, ...]:
+        """As many as there are different variances."""
+        return self.posteriors
+
+    @cached_property
+    def inverse_corner(self) -> np.ndarray:
+        """``L^-1``."""
+        return np.tril(lapack.dtrtri(self.corner, lower=1)[0])  # type: ignore[attr-defined]
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """``(M, q)``: with them a mean is a product with the correlations with the landmarks."""
+        return self.inverse_corner.T @ np.concatenate([p.mean for p in self.posteriors], axis=1)
+
+    @cached_property
+    def inverse_lower(self) -> np.ndarray:
+        """``(f, M, M)``: H with ``|H c|^2`` what is known of a row of correlations c.
+
+        The variance ``1 - |phi|^2 + phi' A^-1 phi`` is ``1 - phi' (I - A^-1) phi``, and the bracket has eigenvalues
+        in [0, 1), so its own factor times ``L^-1`` makes the same product as for an exact process.
+        """
+        with one_blas_thread():
+            return np.stack([_factor(np.eye(len(self)) - p.covariance) @ self.inverse_corner for p in self.posteriors])
+
+
+def choose_landmarks(widths: Widths, inputs: np.ndarray, limit: int, least: float = _LEAST) -> np.ndarray:
+    """Numbers of the rows that together explain all others best: each time the one that is explained worst.
+
+    Stops at `limit`, or when no row has more than `least` of its variance left.
+
+    >>> w = Widths(np.zeros(1), np.ones(1), np.ones(1), 1e-6)
+    >>> choose_landmarks(w, np.array([[0.0], [0.01], [5.0], [4.0]]), limit=2)
+    array([0, 2])
+    """
+    some = np.arange(len(inputs))
+    if len(inputs) > _MOST_CANDIDATES:
+        some = np.unique(np.linspace(0, len(inputs) - 1, _MOST_CANDIDATES).astype(int))
+    x = inputs[some]
+    with one_blas_thread():
+        found = factorise(np.ones(len(x)), lambda i: correlations(widths, x, x[i : i + 1])[:, 0], limit, least)
+    return some[found.pivots]
+
+
+def condition(
+    widths: Widths,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None = None,
+    limit: int = 400,
+    profile: bool = True,
+    least: float | None = None,
+) -> Landmarks:
+    """The process given labelled rows ``(N, k)`` and ``(N, q)``, on at most `limit` landmarks; O(N M^2).
+
+    `least` is the share of a row's variance that must be unexplained for it to become one; None is what `worth` says.
+    """
+    inputs, targets, label_noise = _checked(widths, inputs, targets, label_noise)
+    widths = _admit(widths, inputs)
+    jitter = widths.noise
+    chosen = choose_landmarks(widths, inputs, limit, worth(widths, label_noise) if least is None else least)
+    corner, chosen = _corner(widths, inputs, chosen)
+    q = targets.shape[1]
+    one = bayesian_linear.prior(len(chosen), q, 1.0, 1.0)
+    posteriors = (one,) if label_noise is None else (bayesian_linear.prior(len(chosen), 1, 1.0, 1.0),) * q
+    empty = np.zeros((0, inputs.shape[1])), np.zeros((0, q)), None if label_noise is None else np.zeros((0, q))
+    bare = Landmarks(widths, inputs[chosen], *empty, np.zeros(0), jitter, corner, posteriors, len(inputs))
+    for k in range(0, len(inputs), _CHUNK):
+        part = slice(k, k + _CHUNK)
+        bare = _add(bare, inputs[part], targets[part], None if label_noise is None else label_noise[part])
+    return _profiled(bare, profile)
+
+
+def append(
+    known: Landmarks,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None = None,
+    limit: int = 400,
+    profile: bool = True,
+) -> Landmarks:
+    """The process after k more labelled rows: O(k M^2), and O(k N M) for those that become landmarks.
+
+    A row becomes a landmark where the others leave too much of it unexplained, as long as there are fewer than `limit`.
+    What the labels before it were said to have left stays as it was, which is too much rather than too little.
+    """
+    inputs, targets, label_noise = _checked(known.widths, inputs, targets, label_noise)
+    departs = _departs(known.widths, inputs)
+    if (departs is not None and departs.any()) or (label_noise is None) != (known.label_noise is None):
+        return condition(*_together(known, inputs, targets, label_noise), limit, profile)
+    least = worth(known.widths, known.label_noise)
+    new = _worst(known, inputs, limit - len(known), least)
+    if len(new):
+        known = _settle(known, inputs[new])
+    return _profiled(_add(known, inputs, targets, label_noise), profile)
+
+
+def leave_one_out(known: Landmarks) -> tuple[np.ndarray, np.ndarray]:
+    """Residual ``(N, q)`` of each label predicted from all the others, and the variance of that residual."""
+    phi = _features(known, known.rows)
+    residual, variance = np.empty(known.targets.shape), np.empty(known.targets.shape)
+    for f, posterior in enumerate(known.posteriors):
+        columns = slice(None) if len(known.posteriors) == 1 else slice(f, f + 1)
+        noise = _noise(known, known.left, known.label_noise, f)
+        mean, spread = bayesian_linear.predict(posterior, phi)
+        kept = np.maximum(1 - spread / noise, 1e-12)[:, None]  # one less the leverage: 0 only where noise is
+        residual[:, columns] = (known.targets[:, columns] - mean) / kept
+        variance[:, columns] = known.widths.signal[columns] * (noise[:, None] / kept)
+    return residual, variance
+
+
+def worth(widths: Widths, label_noise: np.ndarray | None) -> float:
+    """The share of a row's variance that has to be unexplained for it to become a landmark."""
+    usual = 0.0 if label_noise is None or not len(label_noise) else float(np.median(label_noise / widths.signal))
+    return max(_LEAST, widths.noise, _WORTH * min(usual, 1.0))
+
+
+def _features(known: Landmarks, rows: np.ndarray) -> np.ndarray:
+    """``phi(x)`` of rows, ``(n, M)``."""
+    return correlations(known.widths, rows, known.inputs) @ known.inverse_corner.T
+
+
+def _noise(known: Landmarks, left: np.ndarray, label_noise: np.ndarray | None, f: int) -> np.ndarray:
+    own = 0.0 if label_noise is None else label_noise[:, f] / known.widths.signal[f]
+    return known.jitter + own + left
+
+
+def _add(known: Landmarks, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None) -> Landmarks:
+    """Condition on labels, with the landmarks there are."""
+    phi = _features(known, inputs)
+    left = np.maximum(1 - np.einsum("nm,nm->n", phi, phi), 0.0)  # rounding may leave -1e-16 at a landmark
+    posteriors = []
+    for f, posterior in enumerate(known.posteriors):
+        columns = slice(None) if len(known.posteriors) == 1 else slice(f, f + 1)
+        noise = _noise(known, left, label_noise, f)
+        posteriors.append(bayesian_linear.update(posterior, phi, targets[:, columns], noise))
+    _, rows, all_targets, noises = _together(known, inputs, targets, label_noise)
+    return replace(
+        known,
+        rows=rows,
+        targets=all_targets,
+        label_noise=noises,
+        left=np.concatenate([known.left, left]),
+        posteriors=tuple(posteriors),
+    )
+
+
+def _together(
+    known: Landmarks, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None
+) -> tuple[Widths, np.ndarray, np.ndarray, np.ndarray | None]:
+    noise = None
+    if label_noise is not None or known.label_noise is not None:
+        old = np.zeros(known.targets.shape) if known.label_noise is None else known.label_noise
+        noise = np.concatenate([old, np.zeros(targets.shape) if label_noise is None else label_noise])
+    rows, all_targets = np.concatenate([known.rows, inputs]), np.concatenate([known.targets, targets])
+    return known.widths, rows, all_targets, noise
+
+
+def _worst(known: Landmarks, inputs: np.ndarray, limit: int, least: float) -> np.ndarray:
+    """Which of some rows to make landmarks, the worst explained first."""
+    if limit <= 0:
+        return np.zeros(0, dtype=int)
+    phi = _features(known, inputs)
+    left = np.maximum(1 - np.einsum("nm,nm->n", phi, phi), 0.0)
+    some = np.flatnonzero(left > least)
+    x, phi = inputs[some], phi[some]
+
+    def column(i: int) -> np.ndarray:
+        return correlations(known.widths, x, x[i : i + 1])[:, 0] - phi @ phi[i]
+
+    found = factorise(left[some], column, limit, 0.0 if not len(some) else least / float(left[some].max()))
+    return some[found.pivots]
+
+
+def _settle(known: Landmarks, new: np.ndarray) -> Landmarks:
+    """Make rows landmarks: one more feature each, for the labels that there are already.
+
+    The new features of old labels are at most the root of the noise these were given, so the normal equations lose
+    no digits here.
+    """
+    w = known.widths
+    m, k = len(known), len(new)
+    side = _features(known, new)  # (k, M)
+    block = correlations(w, new, new)
+    np.fill_diagonal(block, 1.0)
+    corner = np.zeros((m + k, m + k))
+    corner[:m, :m], corner[m:, :m] = known.corner, side
+    corner[m:, m:] = np.linalg.cholesky(block - side @ side.T)
+    inverse = lapack.dtrtri(corner[m:, m:], lower=1)[0]  # type: ignore[attr-defined]
+    f = len(known.posteriors)
+    old_new = np.zeros((f, m, k))
+    new_new = np.stack([np.eye(k)] * f)
+    new_y = [np.zeros((k, p.n_outputs)) for p in known.posteriors]
+    for start in range(0, len(known.rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        phi = _features(known, known.rows[part])
+        fresh = (correlations(w, known.rows[part], new) - phi @ side.T) @ np.tril(inverse).T  # (n, k)
+        for j in range(f):
+            columns = slice(None) if f == 1 else slice(j, j + 1)
+            own = None if known.label_noise is None else known.label_noise[part]
+            weighted = fresh / _noise(known, known.left[part], own, j)[:, None]
+            old_new[j] += phi.T @ weighted
+            new_new[j] += fresh.T @ weighted
+            new_y[j] += weighted.T @ known.targets[part, columns]
+    posteriors = tuple(_widened(p, old_new[j], new_new[j], new_y[j]) for j, p in enumerate(known.posteriors))
+    return replace(known, inputs=np.concatenate([known.inputs, new]), corner=corner, posteriors=posteriors)
+
+
+def _widened(
+    posterior: bayesian_linear.Posterior, old_new: np.ndarray, new_new: np.ndarray, new_y: np.ndarray
+) -> bayesian_linear.Posterior:
+    """A linear regression with more features, from their products with the old ones, each other and the targets."""
+    m, q = posterior.n_features, posterior.n_outputs
+    k = len(new_new)
+    z, left = posterior.triangle[:m, m:], posterior.triangle[m:, m:]
+    above = solve_triangular(posterior.factor, old_new, trans=1, check_finite=False)  # (M, k)
+    beside = np.linalg.cholesky(new_new - above.T @ above).T
+    z_new = solve_triangular(beside, new_y - above.T @ z, trans=1, check_finite=False)
+    triangle = np.zeros((m + k + q, m + k + q), order="F")
+    triangle[:m, :m], triangle[:m, m : m + k], triangle[:m, m + k :] = posterior.factor, above, z
+    triangle[m : m + k, m : m + k], triangle[m : m + k, m + k :] = beside, z_new
+    triangle[m + k :, m + k :] = bayesian_linear._triangle_of(left.T @ left - z_new.T @ z_new)
+    return replace(posterior, triangle=triangle, n_features=m + k)
+
+
+def _corner(widths: Widths, inputs: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The landmarks' factor; the last ones are left out should it fail by rounding."""
+    c = correlations(widths, inputs[chosen], inputs[chosen])
+    np.fill_diagonal(c, 1.0)
+    while True:
+        lower, info = lapack.dpotrf(c, lower=1, clean=1)  # type: ignore[attr-defined]
+        if not info:
+            return lower, chosen
+        chosen, c = chosen[: info - 1], c[: info - 1, : info - 1]
+
+
+def _factor(square: np.ndarray) -> np.ndarray:
+    """An upper triangular T with ``T'T`` equal to a matrix of eigenvalues in [0, 1)."""
+    ridge = _ROUNDING
+    while True:
+        lower, info = lapack.dpotrf(square + ridge * np.eye(len(square)), lower=1, clean=1)  # type: ignore[attr-defined]
+        if not info:
+            return lower.T
+        ridge *= 10
+
+
+def _profiled(known: Landmarks, profile: bool) -> Landmarks:
+    """Signal variances at their best value, which without label noise is in closed form."""
+    if not profile or known.label_noise is not None or not len(known.rows):
+        return known
+    p = known.posteriors[0]
+    left = p.triangle[p.n_features :, p.n_features :]
+    signal = np.maximum((left**2).sum(axis=0) / len(known.rows), LEAST_SIGNAL)
+    return replace(known, widths=known.widths._replace(signal=signal))
