@@ -16,6 +16,7 @@ _COLOURS = {
     "exact": "#000000",
     "learned": "#D55E00",
     "learned 100": "#B07AA1",
+    "learned bare": "#B07AA1",
     "kjit": "#0072B2",
     "kjit program": "#56B4E9",
     "kjit median": "#56B4E9",
@@ -31,6 +32,7 @@ _MORE = ("#E69F00", "#8C6BB1", "#7F3C00", "#4D4D4D", "#B3A100", "#66A61E", "#A67
 _LABELS = {
     "exact": "exact EP (quadrature)",
     "learned": "learned (default)",
+    "learned bare": "learned, no reference",
     "kjit": "KJIT",
     "kjit program": "KJIT, authors' program",
     "kjit median": "KJIT, median widths",
