@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heliograph.experiments.exp4 import EXPERIMENT, Exponential, compound_gamma_factor, incoming_messages
+from heliograph.experiments.exp4 import EXPERIMENT, compound_gamma_factor, incoming_messages, solve_problems
 from heliograph.experiments.parts import Store, run_parts
 from heliograph.factors import CompoundGamma
-from heliograph.families import Beta, Gamma
+from heliograph.families import Beta
 
 METHODS = ("exact", "learned", "kjit", "kjit program")
 SETTINGS = {**EXPERIMENT.quick, "n_problems": 60, "particles": 4096, "methods": METHODS}
@@ -34,15 +34,14 @@ def test_incoming_messages_are_the_likelihoods_of_the_data():
     assert np.ptp(np.log(tau.rate)) > 5  # a heavy-tailed prior on the precision
 
 
-def test_the_exponential_target_keeps_the_mean_of_the_belief():
-    cavity = Gamma(np.array([6.0, 51.0]), np.array([3.0, 0.01]))
-    belief = CompoundGamma().belief("tau", {"tau": cavity})
-    target = Exponential()
-    y, valid = target.forward(belief, cavity)
-    message, _ = target.inverse(y, cavity)
-    assert valid.all()
-    np.testing.assert_allclose((message * cavity).mean, belief.mean)
-    np.testing.assert_allclose((message * cavity).shape_parameter, cavity.shape_parameter)
+def test_the_paper_s_methods_have_its_oracle_and_the_number_of_questions_does_not_depend_on_it():
+    asked = EXPERIMENT.full["oracles"]
+    assert asked["kjit"] == asked["kjit program"] == "quadrature" and asked["learned"] == "sampling"
+    settings = {k: SETTINGS[k] for k in ("n_problems", "particles", "minibatch", "threshold", "tolerance")}
+    rows = [solve_problems("kjit", 3, oracle=oracle, **settings) for oracle in ("quadrature", "sampling")]
+    # a predictive variance knows where labels are, not what they say
+    assert rows[0]["oracle_calls"] == rows[1]["oracle_calls"]
+    assert rows[0]["evaluations"] < rows[1]["evaluations"]
 
 
 def test_learners_give_the_exact_posteriors_with_few_calls(outcome):

@@ -219,10 +219,10 @@ class _Work:
     def _keep_largest(self, w: np.ndarray, a: np.ndarray) -> None:
         """The largest weights times the size of each port's T, among those that exceed what is kept."""
         np.abs(a, out=a)
-        if self.units is None:
-            self.units = np.maximum(a.sum(axis=1) / w.sum(), 1e-100)
+        units = np.maximum(a.sum(axis=1) / w.sum(), 1e-100) if self.units is None else self.units
+        self.units = units
         for line, tail in zip(self.lines, self.tails[1:], strict=True):
-            size = (1 / self.units[line.rows]) @ a[line.rows]
+            size = (1 / units[line.rows]) @ a[line.rows]
             found = size[size > np.exp(max(tail[0] - self.offset, -745.0))]
             _merge(tail, np.log(found) + self.offset)
 
