@@ -28,6 +28,7 @@ _WORTHWHILE = 400  # cells that are filled together, if there are so many near b
 _ROUNDS = 4  # of neighbours, at most
 _TESTED = 24  # cells by which the spacing is chosen
 _HALVINGS = 8
+_LEAST = 0.25  # spread of the log spreads of a plate
 _COARSE = 0.5  # the first spacing, in deviations of a plate on that axis
 _MARGIN = 3  # nodes beyond a cell: those that it needs, and the edge
 _FARTHEST = 1e6  # spacings: beyond, nothing is worth filling
@@ -261,7 +262,9 @@ def lattice_for(to: str, chart: Any, process: Any, allowed: float, incoming: Inc
     if len(distinct) > _MOST_CLASSES or len(distinct) * _ROWS_A_CLASS > len(columns):
         return None
     features = chart.features(incoming[to])
-    spread = np.maximum(features.std(axis=0), 1e-3)
+    # the first sweep of a run may have all centres alike: no less than the messages' own width, then
+    least = np.array([np.sqrt(np.median(chart.moments(incoming[to])[1])), _LEAST])
+    spread = np.maximum(features.std(axis=0), least)
     spacing = 2.0 ** np.floor(np.log2(_COARSE * spread))
     rows = np.unique(np.linspace(0, len(features) - 1, _TESTED).astype(int))
     some = {p: m[rows] for p, m in incoming.items()}

@@ -38,7 +38,8 @@ class Learned:
 
     `reference` is "auto" (what the factor can have, unless it is too slow), "none" (the cavity), or a function of (rng,
     incoming, to) that gives moments on the chart and summaries. `start` labels are asked by a pivoted design before
-    anything is predicted. Past `budget` labels a direction learns no more: what it does not know is asked every time.
+    anything is predicted. Beyond `landmarks` labels a direction is a process on as many landmarks, helped by the nearest
+    labels. Past `budget` labels it learns no more: what it does not know is asked every time.
     `audit` is the share of trusted messages that are checked by the oracle, as long as they are fewer than a tenth
     of the labels. A row whose best correlation c with a label's row has ``1 - c^2`` above `novelty` is asked about
     whatever its expected KL, since how large corrections are is itself only known where there are labels.
@@ -51,18 +52,22 @@ class Learned:
         *,
         reference: Any = "auto",
         start: int = 20,
-        budget: int = 1000,
+        budget: int = 20_000,
+        landmarks: int = 500,
         audit: float = 0.01,
         novelty: float = 0.6,
     ) -> None:
         if not (callable(reference) or reference in ("auto", "none")):
             raise ModelError(f"reference must be 'auto', 'none' or a function, not {reference!r}")
-        if start < 2 or budget < start:
-            raise ModelError(f"start must be 2 or more and budget no less than it, not {start} and {budget}")
+        if start < 2 or budget < start or landmarks < start:
+            raise ModelError(
+                f"start must be 2 or more, budget and landmarks no less than it, not {start}, {budget} and {landmarks}"
+            )
         if not (0 <= audit <= 1 and novelty > 0):
             raise ModelError(f"audit must lie in [0, 1] and novelty be positive, not {audit} and {novelty}")
         self.reference = reference
-        self.start, self.budget, self.audit, self.novelty = start, budget, audit, novelty
+        self.start, self.budget, self.landmarks = start, budget, landmarks
+        self.audit, self.novelty = audit, novelty
         self.kinds: dict[str, dict[str, Correction]] = {}  # kind -> port -> what is known
         self.n_asked = 0
         self.dear: bool | None = None  # whether the function is too slow to have a reference; None: not yet measured
@@ -74,7 +79,7 @@ class Learned:
     def settings(self) -> dict[str, Any]:
         """What its maker needs to make it again."""
         named = {"reference": self.reference, "start": self.start, "budget": self.budget}
-        return named | {"audit": self.audit, "novelty": self.novelty}
+        return named | {"landmarks": self.landmarks, "audit": self.audit, "novelty": self.novelty}
 
     @property
     def key(self) -> str:
@@ -109,7 +114,7 @@ class Learned:
         directions = self.kinds.setdefault(key, {})
         name = LOG_Z if to is None else to
         if name not in directions:
-            directions[name] = Correction(sight.inputs.shape[1], sight.chart.n_outputs, self.start)
+            directions[name] = Correction(sight.inputs.shape[1], sight.chart.n_outputs, self.start, self.landmarks)
         return directions[name]
 
     def refer(self, rng: np.random.Generator, incoming: Incoming, setting: Setting, to: str | None) -> Any:
@@ -204,7 +209,7 @@ class Learned:
         kinds: dict[str, dict[str, Correction]] = {}
         for k, entry in enumerate(header["kinds"]):
             kinds[str(entry["key"])] = {
-                str(port): Correction.from_state(part(arrays, f"{k}/{j}/"), self.start)
+                str(port): Correction.from_state(part(arrays, f"{k}/{j}/"), self.start, self.landmarks)
                 for j, port in enumerate(entry["ports"])
             }
         dear = header["dear"]

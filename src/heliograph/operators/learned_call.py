@@ -51,7 +51,8 @@ class Shortcut:
         self.known, self.kind = known, kind
         self.n_refits, self.factor = known.n_refits, known.calibration.factor
         self.types = {p: (type(m), getattr(m, "point", None) is None) for p, m in incoming.items()}
-        self.n_rows = 0
+        self.n_rows = 0  # settled without asking
+        self.n_refused = 0  # that its lattice did not know
         self.lattice: Lattice | None = None
         self.hopeless = False  # no lattice will do
 
@@ -216,6 +217,9 @@ class MessageCall(_Call):
             self.keep(block, chart.belief(found.gap, chart.moments(seen[self.to])), kl, found.log_variance)
         else:
             left = None
+            shortcut.n_refused += len(kl)
+            if shortcut.n_refused >= _CALM:  # laid where messages were then, and not where they are now
+                del self.operator.shortcuts[self.to]
         self.prediction += time.perf_counter() - started
         return left
 

@@ -1,4 +1,8 @@
-"""The regression of one direction: a Gaussian process that grows with the answers and refits its widths as it doubles."""
+"""The regression of one direction: a Gaussian process that grows with the answers and refits its widths as it doubles.
+
+Up to some hundred labels it is the exact process. Beyond, it is a process on landmarks, and what that leaves in doubt is
+looked up once more among the nearest labels (docs/decisions/0207).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from heliograph.errors import FileFormatError
 from heliograph.kernels.blas import one_blas_thread
 from heliograph.operators.calibration import Calibration
+from heliograph.regression import landmarks as sparse
 from heliograph.regression.gaussian_process import (
     Process,
     Widths,
@@ -19,6 +24,8 @@ from heliograph.regression.gaussian_process import (
     leave_one_out,
     start_widths,
 )
+from heliograph.regression.landmarks import Landmarks
+from heliograph.regression.neighbours import Neighbours
 from heliograph.regression.process_evidence import fit_widths
 
 __all__ = ["Correction", "design"]
@@ -36,10 +43,11 @@ class Correction:
 
     Widths are chosen by evidence when there are `start` labels and whenever their number has doubled since. Labels that
     bring no noise worth the name share one Cholesky factor. A direction that nobody has used yet only keeps its labels.
+    More than `landmarks` labels are seen through as many landmarks at most, chosen anew with the widths.
     """
 
-    def __init__(self, n_inputs: int, n_outputs: int, start: int) -> None:
-        self.start = start
+    def __init__(self, n_inputs: int, n_outputs: int, start: int, landmarks: int = 500) -> None:
+        self.start, self.landmarks = start, landmarks
         self.inputs = np.zeros((0, n_inputs))
         self.targets = np.zeros((0, n_outputs))
         self.noise = np.zeros((0, n_outputs))
@@ -47,11 +55,12 @@ class Correction:
         self.label_kl = 0.0  # what an answer is usually wrong by: the median of the latest
         self.n_improper = 0  # answers whose message was improper
         self.used = False
-        self.process: Process | None = None  # None before the first `start` labels, or while not used
+        self.process: Process | Landmarks | None = None  # None before the first `start` labels, or while not used
         self.n_fitted = 0  # labels when the widths were chosen last
         self.n_refits = 0
         self.calibration = Calibration()
         self._ready: dict[Any, _Ready] = {}  # precision -> the process laid out for it
+        self._near: Neighbours | None = None  # the labels to be looked up by place, where there are landmarks
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -96,8 +105,14 @@ class Correction:
         if len(self) >= self.due:
             self.refit()
         elif self.process is not None:
-            self.process = append(self.process, inputs, targets, None if self.process.label_noise is None else noise)
-        self._ready = {}
+            own = None if self.process.label_noise is None else noise
+            if isinstance(self.process, Landmarks):
+                self.process = sparse.append(self.process, inputs, targets, own, self.landmarks)
+            elif len(self) > self.landmarks:
+                self.condition(self.process.widths)
+            else:
+                self.process = append(self.process, inputs, targets, own)
+        self._ready, self._near = {}, None
 
     def use(self) -> None:
         """Make the process if there are labels enough."""
@@ -118,8 +133,11 @@ class Correction:
 
     def condition(self, widths: Widths) -> None:
         """The process with given widths on all labels."""
-        self.process = condition(widths, self.inputs, self.targets, self._noise())
-        self._ready = {}
+        if len(self) > self.landmarks:
+            self.process = sparse.condition(widths, self.inputs, self.targets, self._noise(), self.landmarks)
+        else:
+            self.process = condition(widths, self.inputs, self.targets, self._noise())
+        self._ready, self._near = {}, None
 
     def _noise(self) -> np.ndarray | None:
         scale = (self.targets**2).mean(axis=0)
@@ -139,22 +157,53 @@ class Correction:
             self._ready[precision] = _Ready(self.process, precision)
         with one_blas_thread():
             mean, variance, new = self._ready[precision].predict(inputs)
+        if isinstance(self.process, Landmarks):
+            self._look_nearby(inputs, scale, finest, mean, variance, new)
         if scale is not None:
             mean *= scale[:, None]
             variance *= (scale * scale)[:, None]
         return mean, variance, new
 
+    def _look_nearby(
+        self,
+        inputs: np.ndarray,
+        scale: np.ndarray | None,
+        finest: float,
+        mean: np.ndarray,
+        variance: np.ndarray,
+        new: np.ndarray,
+    ) -> None:
+        """Ask the nearest labels about rows of which landmarks leave more than `finest` unknown; the surer one counts."""
+        doubt = variance.max(axis=1) if scale is None else variance.max(axis=1) * scale**2
+        some = np.flatnonzero(doubt > finest)
+        if not len(some):
+            return
+        m, v, n = self._nearest().predict(inputs[some])
+        new[some] = np.minimum(new[some], n)
+        better = (v < variance[some]).all(axis=1)
+        mean[some[better]], variance[some[better]] = m[better], v[better]
+
+    def _nearest(self) -> Neighbours:
+        if self._near is None:
+            assert self.process is not None
+            self._near = Neighbours(self.process.widths, self.inputs, self.targets, self.process.label_noise)
+        return self._near
+
     def choose(self, inputs: np.ndarray, weights: np.ndarray, tolerance: float, limit: int) -> np.ndarray:
         """Rows to ask about next, the most uncertain first, each as if those before it were known."""
         assert self.process is not None
         with one_blas_thread():
-            return choose(self.process, inputs, weights, tolerance, limit)
+            return choose(self.process, inputs, weights, tolerance, limit)  # type: ignore[arg-type]
 
     def unseen(self, inputs: np.ndarray) -> np.ndarray:
         """Which rows are far from all labels together: an exact process would know little there."""
         self._lay_bare()
         with one_blas_thread():
-            return self._ready["bare"].predict(inputs)[1][:, 0] > _SEEN
+            far = self._ready["bare"].predict(inputs)[1][:, 0] > _SEEN
+        if isinstance(self.process, Landmarks) and far.any():
+            bare = Neighbours(self._bare.widths, self.inputs, np.zeros((len(self), 1)), None)
+            far[far] = bare.predict(inputs[far])[1][:, 0] > _SEEN
+        return far
 
     def spread(self, inputs: np.ndarray, limit: int) -> np.ndarray:
         """Rows to ask about because nothing like them was seen, far from what is known and from each other."""
@@ -167,13 +216,16 @@ class Correction:
         assert self.process is not None
         if "bare" not in self._ready:
             widths = self.process.widths._replace(signal=np.ones(1), noise=1e-6)
-            self._bare = condition(widths, self.inputs, np.zeros((len(self), 1)), profile=False)
+            places = self.process.inputs  # all labels, or the landmarks among them
+            self._bare = condition(widths, places, np.zeros((len(places), 1)), profile=False)
             self._ready["bare"] = _Ready(self._bare, np.float64)
 
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Residual of each label predicted from the others, and that residual's variance, both ``(N, q)``."""
         assert self.process is not None
-        return leave_one_out(self.process)
+        return (
+            sparse.leave_one_out(self.process) if isinstance(self.process, Landmarks) else leave_one_out(self.process)
+        )
 
     # ---- keeping ------------------------------------------------------------------------------------------------
     def state(self) -> dict[str, np.ndarray]:
@@ -185,16 +237,18 @@ class Correction:
             w = self.process.widths
             arrays |= {"centre": w.centre, "widths": w.widths, "signal": w.signal, "relative_noise": np.array(w.noise)}
             arrays["n_fitted"] = np.array(self.n_fitted)
+        if isinstance(self.process, Landmarks):
+            arrays |= {"chosen": self.process.chosen, "left": self.process.left}
         return arrays
 
     @classmethod
-    def from_state(cls, arrays: Mapping[str, np.ndarray], start: int) -> Correction:
+    def from_state(cls, arrays: Mapping[str, np.ndarray], start: int, landmarks: int = 500) -> Correction:
         """The reverse of `state`; raises `FileFormatError` where the arrays do not fit together."""
         inputs, targets, noise = (np.asarray(arrays[k], dtype=float) for k in ("inputs", "targets", "noise"))
         fits = inputs.ndim == targets.ndim == 2 and len(inputs) == len(targets) and noise.shape == targets.shape
         if not fits or not all(np.isfinite(a).all() for a in (inputs, targets, noise)) or (noise < 0).any():
             raise FileFormatError("the labels of a learned operator do not fit together")
-        made = cls(inputs.shape[1], targets.shape[1], start)
+        made = cls(inputs.shape[1], targets.shape[1], start, landmarks)
         made.inputs, made.targets, made.noise = inputs, targets, noise
         made.own_kl, made.n_improper = np.asarray(arrays["own_kl"], dtype=float), int(arrays["n_improper"])
         if made.own_kl.shape != (len(inputs),):
@@ -207,8 +261,21 @@ class Correction:
             if not fits or not (widths > 0).all() or not (signal > 0).all() or not np.isfinite(centre).all():
                 raise FileFormatError("the widths of a learned operator do not fit its labels")
             made.used, made.n_fitted = True, int(arrays["n_fitted"])
-            made.condition(Widths(centre, widths, signal, float(arrays["relative_noise"])))
+            told = Widths(centre, widths, signal, float(arrays["relative_noise"]))
+            if "chosen" in arrays:
+                made.process = _landmarks_from(arrays, told, made)
+            else:
+                made.condition(told)
         return made
+
+
+def _landmarks_from(arrays: Mapping[str, np.ndarray], widths: Widths, made: Correction) -> Landmarks:
+    chosen, left = np.asarray(arrays["chosen"]), np.asarray(arrays["left"], dtype=float)
+    fits = chosen.ndim == 1 and np.issubdtype(chosen.dtype, np.integer) and left.shape == (len(made),)
+    fits = fits and 0 < len(chosen) == len(np.unique(chosen)) and chosen.min() >= 0 and chosen.max() < len(made)
+    if not fits or not (left >= 0).all() or not widths.noise > 0:
+        raise FileFormatError("the landmarks of a learned operator do not fit its labels")
+    return sparse.rebuild(widths, made.inputs, made.targets, made._noise(), chosen, left)
 
 
 class _Ready:
@@ -217,7 +284,7 @@ class _Ready:
     Labels run along the first axis and rows of the plate along the second, so that every sum is over long rows of memory.
     """
 
-    def __init__(self, process: Process, precision: Any) -> None:
+    def __init__(self, process: Process | Landmarks, precision: Any) -> None:
         w = process.widths
         self.precision = precision
         self.kept = np.flatnonzero(np.isfinite(w.widths))
