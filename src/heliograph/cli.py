@@ -75,7 +75,7 @@ def reproduce(
     wanted = None if methods is None else [m.strip() for m in methods.split(",") if m.strip()]
     try:
         runs = plan(choose(name), seed, full, wanted, problems, splits)
-        outcomes, interrupted = _follow(runs, Store(out / "parts"), jobs)
+        outcomes, interrupted, errors = _follow(runs, Store(out / "parts"), jobs)
         for outcome in outcomes.values():
             write_outcome(out, outcome)
         by_name = {key: strict_json(outcome.json) for key, outcome in outcomes.items()}
@@ -89,6 +89,10 @@ def reproduce(
         told = "interrupted: the report shows what was finished; the same command goes on from there"
         Console(stderr=True).print(told, soft_wrap=True)
         raise typer.Exit(130)
+    if errors:
+        told = "; ".join(errors)
+        Console(stderr=True).print(f"[bold red]error:[/] the report lacks what failed: {told}", soft_wrap=True)
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -118,9 +122,14 @@ def _write_json(target: Path | None, value: Any) -> None:
         target.write_text(text)
 
 
-def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Outcome], bool]:
-    """Run everything under a progress bar; Ctrl-C ends it early with what is finished."""
+def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Outcome], bool, list[str]]:
+    """Run everything under a progress bar; Ctrl-C ends it early with what is finished, a part that fails only itself.
+
+    Gives the outcomes, whether it was interrupted, and a sentence for each part that failed.
+    """
     results: dict[str, dict[str, Any]] = {}
+    errors: dict[str, str] = {}
+    sentences: list[str] = []
     interrupted = False
     console = Console(stderr=True)
     columns = (
@@ -142,6 +151,10 @@ def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Out
                     if not console.is_terminal:
                         kept = " (kept from an earlier run)" if step.reused else ""
                         console.print(f"{step.n_done}/{step.n_parts} {step.part.name}{kept}", highlight=False)
+                if step.part is not None and step.error is not None:
+                    errors[step.part.key] = step.error
+                    sentences.append(f"{step.part.name} failed with {step.error}")
+                    console.print(sentences[-1], highlight=False, soft_wrap=True, markup=False)
                 # reused parts take no time, so they stay out of the estimate of the time left
                 bar.update(task, description=doing, total=step.n_parts - n_reused, completed=step.n_done - n_reused)
         except KeyboardInterrupt:
@@ -151,4 +164,4 @@ def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Out
             # a part may have been kept at the very moment of the interruption: the folder knows best
             kept = {part.key: store.read(part) for one in runs for part in one.parts}
             results = {key: result for key, result in kept.items() if result is not None}
-    return {one.experiment.name: outcome_of(one, results) for one in runs}, interrupted
+    return {one.experiment.name: outcome_of(one, results, errors) for one in runs}, interrupted, sentences

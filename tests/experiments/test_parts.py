@@ -50,3 +50,24 @@ def test_what_was_finished_before_a_failure_is_kept(tmp_path):
 def test_other_settings_make_another_name():
     a, b = Part("p", square, {"x": 1}), Part("p", square, {"x": 2})
     assert a.key != b.key and a.key == Part("p", square, {"x": 1}).key
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_part_that_fails_is_told_and_the_others_go_on(tmp_path, jobs):
+    told = {}
+    parts = [Part("bad", square, {"x": 13}), *_parts(2)]
+    heard = run_parts(parts, Store(tmp_path), jobs, fail=lambda part, error: told.update({part.name: str(error)}))
+    results = {part.name: result for part, result in heard}
+    assert told == {"bad": "unlucky"}
+    assert results["bad"] is None and results["part 1"]["square"] == 1
+
+
+def test_a_folder_of_splits_counts_by_what_is_in_it(tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "blood_train.csv").write_text("1,2\n")
+    first, second = (Part("p", square, {"splits": str(folder)}).key for folder in folders)
+    assert first == second
+    (folders[1] / "blood_train.csv").write_text("1,3\n")
+    assert Part("p", square, {"splits": str(folders[1])}).key != first

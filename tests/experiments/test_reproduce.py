@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from heliograph.cli import app
 from heliograph.errors import ModelError
+from heliograph.experiments import exp4
 from heliograph.experiments.experiment import Outcome
 from heliograph.experiments.parts import Store
 from heliograph.experiments.registry import EXPERIMENTS
@@ -152,3 +153,24 @@ def test_an_outcome_reads_back_as_it_was_written(tmp_path):
     assert np.array_equal(back.series["kjit, a/b"]["level"], [np.nan, 1.0], equal_nan=True)
     assert list(back.series["kjit, a/b"]["names"]) == ["x", "y"] and list(back.series["n"]) == [0, 1, 2]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["exp3.json", "exp3.series.npz"]
+
+
+def test_a_part_that_fails_leaves_a_report_of_the_others_that_says_so(tmp_path, monkeypatch):
+    good = exp4.solve_problems
+
+    def solve(method, **settings):
+        if method == "kjit":
+            raise ValueError("the oracle is <out> of order")
+        return good(method, **settings)
+
+    monkeypatch.setattr(exp4, "solve_problems", solve)
+    ended = CliRunner().invoke(app, [*TINY[:4], "--problems", "5", "--out", str(tmp_path)])
+    assert ended.exit_code == 1
+    assert "exp4 kjit failed with ValueError: the oracle is <out> of order" in ended.stderr
+    told = json.loads((tmp_path / "exp4.json").read_text())
+    assert list(told["methods"]) == ["exact"] and not told["complete"]
+    assert told["failed"] == {"exp4 kjit": "ValueError: the oracle is <out> of order"}
+    assert "failed with ValueError: the oracle is &lt;out&gt; of order" in (tmp_path / "report.html").read_text()
+    monkeypatch.setattr(exp4, "solve_problems", good)
+    assert CliRunner().invoke(app, [*TINY[:4], "--problems", "5", "--out", str(tmp_path)]).exit_code == 0
+    assert "failed" not in json.loads((tmp_path / "exp4.json").read_text())

@@ -1,8 +1,9 @@
 """An experiment in parts: units of work that depend on nothing but their settings, kept on disk as they finish.
 
 A part is a function at the top of a module, with plain settings that JSON can hold. Its result is kept under a name made
-from both, so that the same command run again, after an interruption or with other jobs, does only what is left. A result
-may hold NumPy arrays; they are kept beside the numbers.
+from both and from the code that the function may run, so that the same command run again, after an interruption or with
+other jobs, does only what is left, and a result of other code is never taken for this one's. A result may hold NumPy
+arrays; they are kept beside the numbers.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from heliograph.experiments.fingerprint import code_behind, files_in
+
 __all__ = ["Part", "Store", "run_parts"]
 
 _FORMAT = 1  # raise when results of older versions can no longer be read
@@ -37,10 +40,12 @@ class Part(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The file's name: the same work and settings give the same one."""
-        text = json.dumps(
-            [_FORMAT, self.work.__module__, self.work.__qualname__, dict(self.settings)], sort_keys=True, default=str
-        )
+        """The file's name: the same work, settings, code and data files give the same one."""
+        work = [self.work.__module__, self.work.__qualname__, code_behind(self.work.__module__)]
+        settings = dict(self.settings)
+        if settings.get("splits"):  # a folder's data count, not where it lies
+            settings["splits"] = files_in(settings["splits"])
+        text = json.dumps([_FORMAT, *work, settings], sort_keys=True, default=str)
         safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in self.name)
         return f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -116,12 +121,21 @@ def _call(part: Part) -> dict[str, Any]:
         return part.work(**part.settings)
 
 
+def _raise(part: Part, error: Exception) -> None:
+    raise error
+
+
 def run_parts(
-    parts: Sequence[Part], store: Store, jobs: int = 1, tell: Callable[[Part, bool], None] = lambda part, reused: None
-) -> Iterator[tuple[Part, dict[str, Any]]]:
+    parts: Sequence[Part],
+    store: Store,
+    jobs: int = 1,
+    tell: Callable[[Part, bool], None] = lambda part, reused: None,
+    fail: Callable[[Part, Exception], None] = _raise,
+) -> Iterator[tuple[Part, dict[str, Any] | None]]:
     """Yield every part with its result as it is ready: kept ones first, then new ones, `jobs` at a time.
 
-    `tell` hears of each finished part, and whether it was already there. Interrupted, it leaves all finished parts kept.
+    `tell` hears of each finished part, and whether it was already there. `fail` hears of each that ended in an error;
+    unless it raises that, the part is yielded with None and the others go on. Interrupted, it leaves all finished parts kept.
     """
     left = []
     for part in parts:
@@ -133,9 +147,7 @@ def run_parts(
             yield part, kept
     if jobs <= 1:
         for part in left:
-            store.write(part, _call(part))
-            tell(part, False)
-            yield part, _again(store, part)
+            yield part, _settle(part, store, lambda part=part: _call(part), tell, fail)
         return
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_serve)
     try:
@@ -144,11 +156,27 @@ def run_parts(
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
                 part = waiting.pop(future)
-                store.write(part, future.result())
-                tell(part, False)
-                yield part, _again(store, part)
+                yield part, _settle(part, store, future.result, tell, fail)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _settle(
+    part: Part,
+    store: Store,
+    result: Callable[[], dict[str, Any]],
+    tell: Callable[[Part, bool], None],
+    fail: Callable[[Part, Exception], None],
+) -> dict[str, Any] | None:
+    """Keep what a part gives, and read it back; or say what went wrong."""
+    try:
+        made = result()
+    except Exception as error:  # whatever it is, the other parts can do without this one
+        fail(part, error)
+        return None
+    store.write(part, made)
+    tell(part, False)
+    return _again(store, part)
 
 
 def _serve() -> None:

@@ -55,6 +55,7 @@ class Step(NamedTuple):
     n_done: int
     n_parts: int
     running: tuple[str, ...]  # names of the parts that are being worked on
+    error: str | None = None  # what the part failed with, as a sentence
 
 
 def choose(name: str) -> list[Experiment]:
@@ -115,19 +116,29 @@ def run(runs: Sequence[Run], store: Store, jobs: int = 1) -> Iterator[tuple[Step
     parts = list({part.key: part for one in runs for part in one.parts}.values())
     left = [part for part in parts if not store.path(part).exists()]
     heard: dict[str, bool] = {}
+    errors: dict[str, str] = {}
 
     def running() -> tuple[str, ...]:
         return tuple(part.name for part in left[:jobs])  # they are started in this order
 
     yield Step(None, False, 0, len(parts), running()), None
-    finished = run_parts(parts, store, jobs, lambda part, reused: heard.update({part.key: reused}))
+    finished = run_parts(
+        parts,
+        store,
+        jobs,
+        lambda part, reused: heard.update({part.key: reused}),
+        lambda part, error: errors.update({part.key: f"{type(error).__name__}: {error}"}),
+    )
     for n_done, (part, result) in enumerate(finished, 1):
         left = [other for other in left if other.key != part.key]
-        yield Step(part, heard[part.key], n_done, len(parts), running()), result
+        yield Step(part, heard.get(part.key, False), n_done, len(parts), running(), errors.get(part.key)), result
 
 
-def outcome_of(one: Run, results: Mapping[str, dict[str, Any]]) -> Outcome:
-    """The run's outcome from the results, by part key, that there are; ``complete`` says whether they are all there."""
+def outcome_of(one: Run, results: Mapping[str, dict[str, Any]], errors: Mapping[str, str] | None = None) -> Outcome:
+    """The run's outcome from the results, by part key, that there are; ``complete`` says whether they are all there.
+
+    `errors`, by part key too, become ``failed``: the names of the parts and what each failed with.
+    """
     mine = {part.name: results[part.key] for part in one.parts if part.key in results}
     complete = len(mine) == len(one.parts)
     try:
@@ -149,6 +160,9 @@ def outcome_of(one: Run, results: Mapping[str, dict[str, Any]]) -> Outcome:
         "parts": [len(mine), len(one.parts)],
         "machine": machine(),
     }  # fmt: skip
+    failed = {part.name: errors[part.key] for part in one.parts if errors and part.key in errors}
+    if failed:
+        told["failed"] = failed
     return Outcome(told, outcome.series)
 
 

@@ -122,8 +122,11 @@ def _section(name: str, told: dict[str, Any], pictures: list[Picture], figures: 
     yield f'<section id="{name}">\n<h2>{html.escape(_title(name))}</h2>\n<p>{html.escape(_LEADS[name])}</p>\n'
     if not told.get("complete", True):
         done, of = told["parts"]
-        yield f'<p class="note">This run was interrupted: {done} of {of} parts are finished, and only these are shown. '
+        what = "Some parts failed" if told.get("failed") else "This run was interrupted"
+        yield f'<p class="note">{what}: {done} of {of} parts are finished, and only these are shown. '
         yield "The same command goes on from here.</p>\n"
+    for part, error in told.get("failed", {}).items():
+        yield f'<p class="note"><b>{html.escape(part)}</b> failed with {html.escape(error)}</p>\n'
     yield '<ul class="said">\n'
     for sentence in sentences_of(told):
         yield f"<li>{html.escape(sentence)}</li>\n"
