@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-import heliograph
-
 __all__ = ["code_behind", "files_in", "modules_behind"]
 
-_ROOT = Path(heliograph.__file__).parent
+_ROOT = Path(__file__).resolve().parents[1]
+_PACKAGE = __name__.split(".")[0]
 
 
 @cache
@@ -61,7 +60,7 @@ def files_in(folder: str | Path) -> str:
 
 def _path(module: str) -> Path | None:
     first, *rest = module.split(".")
-    if first != heliograph.__name__:
+    if first != _PACKAGE:
         return None
     base = _ROOT.joinpath(*rest)
     for path in (base.with_suffix(".py"), base / "__init__.py"):
