@@ -53,7 +53,7 @@ class Learned:
         reference: Any = "auto",
         start: int = 20,
         budget: int = 20_000,
-        landmarks: int = 500,
+        landmarks: int = 800,
         audit: float = 0.01,
         novelty: float = 0.6,
     ) -> None:

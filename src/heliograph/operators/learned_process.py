@@ -46,7 +46,7 @@ class Correction:
     More than `landmarks` labels are seen through as many landmarks at most, chosen anew with the widths.
     """
 
-    def __init__(self, n_inputs: int, n_outputs: int, start: int, landmarks: int = 500) -> None:
+    def __init__(self, n_inputs: int, n_outputs: int, start: int, landmarks: int = 800) -> None:
         self.start, self.landmarks = start, landmarks
         self.inputs = np.zeros((0, n_inputs))
         self.targets = np.zeros((0, n_outputs))
@@ -242,7 +242,7 @@ class Correction:
         return arrays
 
     @classmethod
-    def from_state(cls, arrays: Mapping[str, np.ndarray], start: int, landmarks: int = 500) -> Correction:
+    def from_state(cls, arrays: Mapping[str, np.ndarray], start: int, landmarks: int = 800) -> Correction:
         """The reverse of `state`; raises `FileFormatError` where the arrays do not fit together."""
         inputs, targets, noise = (np.asarray(arrays[k], dtype=float) for k in ("inputs", "targets", "noise"))
         fits = inputs.ndim == targets.ndim == 2 and len(inputs) == len(targets) and noise.shape == targets.shape

@@ -23,7 +23,7 @@ from heliograph.regression import bayesian_linear
 from heliograph.regression.gaussian_process import LEAST_SIGNAL, Widths, _admit, _checked, _departs, correlations
 from heliograph.regression.incomplete_cholesky import factorise
 
-__all__ = ["Landmarks", "append", "choose_landmarks", "condition", "leave_one_out"]
+__all__ = ["Landmarks", "append", "choose_landmarks", "condition", "leave_one_out", "rebuild", "worth"]
 
 _CHUNK = 2048  # labels whose features are made at once
 _MOST_CANDIDATES = 4096  # labels among which landmarks are chosen; more of them would be as dense a cover
@@ -45,7 +45,7 @@ class Landmarks:
     jitter: float  # relative noise of every label
     corner: np.ndarray  # (M, M) Cholesky factor of the landmarks' correlations
     posteriors: tuple[bayesian_linear.Posterior, ...]  # of the weights: one, or one for each output with label noise
-    n_chosen: int  # labels when the landmarks were chosen
+    chosen: np.ndarray  # (M,) which of the labelled rows the landmarks are
 
     def __len__(self) -> int:
         return self.inputs.shape[0]
@@ -112,15 +112,47 @@ def condition(
     jitter = widths.noise
     chosen = choose_landmarks(widths, inputs, limit, worth(widths, label_noise) if least is None else least)
     corner, chosen = _corner(widths, inputs, chosen)
+    return _profiled(_filled(widths, jitter, corner, chosen, inputs, targets, label_noise, None), profile)
+
+
+def rebuild(
+    widths: Widths,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None,
+    chosen: np.ndarray,
+    left: np.ndarray,
+) -> Landmarks:
+    """The process whose landmarks are the rows numbered `chosen` and whose labels have this `left`; O(N M^2).
+
+    The widths are taken as they are. Equal to the process that was saved up to rounding.
+    """
+    corner, chosen = _corner(widths, inputs, chosen)
+    return _filled(widths, widths.noise, corner, chosen, inputs, targets, label_noise, left)
+
+
+def _filled(
+    widths: Widths,
+    jitter: float,
+    corner: np.ndarray,
+    chosen: np.ndarray,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None,
+    left: np.ndarray | None,
+) -> Landmarks:
+    """All labels on given landmarks."""
     q = targets.shape[1]
-    one = bayesian_linear.prior(len(chosen), q, 1.0, 1.0)
-    posteriors = (one,) if label_noise is None else (bayesian_linear.prior(len(chosen), 1, 1.0, 1.0),) * q
+    posteriors = (bayesian_linear.prior(len(chosen), q, 1.0, 1.0),)
+    if label_noise is not None:
+        posteriors = (bayesian_linear.prior(len(chosen), 1, 1.0, 1.0),) * q
     empty = np.zeros((0, inputs.shape[1])), np.zeros((0, q)), None if label_noise is None else np.zeros((0, q))
-    bare = Landmarks(widths, inputs[chosen], *empty, np.zeros(0), jitter, corner, posteriors, len(inputs))
+    known = Landmarks(widths, inputs[chosen], *empty, np.zeros(0), jitter, corner, posteriors, chosen)
     for k in range(0, len(inputs), _CHUNK):
         part = slice(k, k + _CHUNK)
-        bare = _add(bare, inputs[part], targets[part], None if label_noise is None else label_noise[part])
-    return _profiled(bare, profile)
+        own = None if label_noise is None else label_noise[part]
+        known = _add(known, inputs[part], targets[part], own, None if left is None else left[part])
+    return known
 
 
 def append(
@@ -143,7 +175,7 @@ def append(
     least = worth(known.widths, known.label_noise)
     new = _worst(known, inputs, limit - len(known), least)
     if len(new):
-        known = _settle(known, inputs[new])
+        known = _settle(known, inputs[new], len(known.rows) + new)
     return _profiled(_add(known, inputs, targets, label_noise), profile)
 
 
@@ -177,14 +209,21 @@ def _noise(known: Landmarks, left: np.ndarray, label_noise: np.ndarray | None, f
     return known.jitter + own + left
 
 
-def _add(known: Landmarks, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None) -> Landmarks:
+def _add(
+    known: Landmarks,
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    label_noise: np.ndarray | None,
+    left: np.ndarray | None = None,
+) -> Landmarks:
     """Condition on labels, with the landmarks there are."""
     phi = _features(known, inputs)
-    left = np.maximum(1 - np.einsum("nm,nm->n", phi, phi), 0.0)  # rounding may leave -1e-16 at a landmark
+    # rounding may leave -1e-16 at a landmark
+    own_left = np.maximum(1 - np.einsum("nm,nm->n", phi, phi), 0.0) if left is None else left
     posteriors = []
     for f, posterior in enumerate(known.posteriors):
         columns = slice(None) if len(known.posteriors) == 1 else slice(f, f + 1)
-        noise = _noise(known, left, label_noise, f)
+        noise = _noise(known, own_left, label_noise, f)
         posteriors.append(bayesian_linear.update(posterior, phi, targets[:, columns], noise))
     _, rows, all_targets, noises = _together(known, inputs, targets, label_noise)
     return replace(
@@ -192,7 +231,7 @@ def _add(known: Landmarks, inputs: np.ndarray, targets: np.ndarray, label_noise:
         rows=rows,
         targets=all_targets,
         label_noise=noises,
-        left=np.concatenate([known.left, left]),
+        left=np.concatenate([known.left, own_left]),
         posteriors=tuple(posteriors),
     )
 
@@ -224,7 +263,7 @@ def _worst(known: Landmarks, inputs: np.ndarray, limit: int, least: float) -> np
     return some[found.pivots]
 
 
-def _settle(known: Landmarks, new: np.ndarray) -> Landmarks:
+def _settle(known: Landmarks, new: np.ndarray, numbers: np.ndarray) -> Landmarks:
     """Make rows landmarks: one more feature each, for the labels that there are already.
 
     The new features of old labels are at most the root of the noise these were given, so the normal equations lose
@@ -255,7 +294,8 @@ def _settle(known: Landmarks, new: np.ndarray) -> Landmarks:
             new_new[j] += fresh.T @ weighted
             new_y[j] += weighted.T @ known.targets[part, columns]
     posteriors = tuple(_widened(p, old_new[j], new_new[j], new_y[j]) for j, p in enumerate(known.posteriors))
-    return replace(known, inputs=np.concatenate([known.inputs, new]), corner=corner, posteriors=posteriors)
+    inputs, chosen = np.concatenate([known.inputs, new]), np.concatenate([known.chosen, numbers])
+    return replace(known, inputs=inputs, corner=corner, posteriors=posteriors, chosen=chosen)
 
 
 def _widened(
