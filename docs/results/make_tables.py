@@ -17,8 +17,11 @@ def _mean(values):
 
 def _sequence(result):
     rows = []
+    n = max(len(row["disagreement"]) for row in result["methods"].values())
     for name, row in result["methods"].items():
         each = row["disagreement"]
+        if len(each) < n:
+            name = f"{name} ({len(each)} of {n} problems)"
         shown = " ".join(f"{e:.4f}" for e in each) if len(each) <= 4 else f"{_mean(each):.4f}"
         worst, calls, evaluations = max(row["posterior_kl"]), row["total_oracle_calls"], row["total_evaluations"]
         rows.append(

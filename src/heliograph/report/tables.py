@@ -106,12 +106,14 @@ def _exp2(told: dict[str, Any]) -> list[Table]:
 
 def _exp3(told: dict[str, Any]) -> list[Table]:
     rows = []
+    n = max((len(row["disagreement"]) for row in told["methods"].values()), default=0)
     for method, row in told["methods"].items():
         paper = EXP3.get(method, {})
         calls = row["oracle_calls"]
+        own = len(calls)  # each problem of sampling is a part of its own, and a run may have ended before the last
         rows.append(
             (
-                label(method),
+                label(method) if own == n else f"{label(method)} ({own} of {n} problems)",
                 [
                     _share(_mean(row["disagreement"]), paper.get("disagreement")),
                     _cell(_median(row["posterior_kl"])),
@@ -127,7 +129,6 @@ def _exp3(told: dict[str, Any]) -> list[Table]:
                 ],
             )
         )
-    n = len(next(iter(told["methods"].values()))["disagreement"]) if told["methods"] else 0
     return [
         Table(
             f"{n} problems: means, except for KL(exact EP posterior || its posterior), in nats",
