@@ -71,7 +71,7 @@ class Lattice:
         self.order = list(incoming)
         self.others = [p for p in incoming if p != to]
         self.kept = {p: incoming[p][:0] for p in self.others}  # port -> its message (or data) in each class
-        self.columns = np.zeros((0, class_columns(incoming, self.others).shape[1]))  # the same as numbers
+        self.columns = np.zeros((0, len(class_columns(incoming, self.others))))  # the same as numbers
         self.low = np.zeros((2, 1), dtype=int)  # number of the first node of each axis
         self.size = (0, 0)  # nodes of each axis; cells at the edge are never filled
         # numbers, then class, node and node (or cell and cell); NaN where not known yet
@@ -150,9 +150,9 @@ class Lattice:
         new = np.flatnonzero(which < 0)
         room = min(_MOST_CLASSES, _MOST_CELLS // max(1, self.size[0] * self.size[1])) - len(self.columns)
         if len(new) and room > 0:
-            _, first = np.unique(columns[new], axis=0, return_index=True)
+            _, first = np.unique(columns[:, new], axis=1, return_index=True)
             rows = new[first[:room]]
-            self.columns = np.concatenate([self.columns, columns[rows]])
+            self.columns = np.concatenate([self.columns, columns[:, rows].T])
             for port in self.others:
                 self.kept[port] = _joined(self.kept[port], incoming[port][rows])
             self._lay(self.low, self.size)
@@ -162,9 +162,12 @@ class Lattice:
         return which, base
 
     def _find(self, columns: np.ndarray) -> np.ndarray:
-        which = np.full(len(columns), -1)
+        which = np.full(columns.shape[1], -1)
         for k, known in enumerate(self.columns):
-            which[(columns == known).all(axis=1)] = k
+            alike = np.ones(columns.shape[1], dtype=bool)
+            for mine, its in zip(columns, known, strict=True):
+                alike &= mine == its
+            which[alike] = k
         return which
 
     # ---- filling ------------------------------------------------------------------------------------------------
@@ -258,8 +261,8 @@ def lattice_for(to: str, chart: Any, process: Any, allowed: float, incoming: Inc
     if not hasattr(chart, "from_features") or any(not _plain(m) for m in incoming.values()):
         return None
     columns = class_columns(incoming, [p for p in incoming if p != to])
-    distinct = np.unique(columns, axis=0)
-    if len(distinct) > _MOST_CLASSES or len(distinct) * _ROWS_A_CLASS > len(columns):
+    n_distinct = np.unique(columns, axis=1).shape[1]
+    if n_distinct > _MOST_CLASSES or n_distinct * _ROWS_A_CLASS > columns.shape[1]:
         return None
     features = chart.features(incoming[to])
     # the first sweep of a run may have all centres alike: no less than the messages' own width, then
@@ -307,10 +310,10 @@ def _cubic(c: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def class_columns(incoming: Incoming, ports: Sequence[str]) -> np.ndarray:
-    """What some ports hold as numbers, ``(n, k)``: rows with the same numbers hold the same."""
+    """What some ports hold as numbers, ``(k, n)``: rows with the same numbers hold the same."""
     n = len(next(iter(incoming.values())))
-    columns = [np.asarray(a, dtype=float).reshape(n, -1) for p in ports for a in _arrays(incoming[p])]
-    return np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
+    columns = [np.asarray(a, dtype=float).reshape(n, -1).T for p in ports for a in _arrays(incoming[p])]
+    return np.concatenate(columns) if columns else np.zeros((0, n))
 
 
 def _arrays(message: Any) -> list[Any]:

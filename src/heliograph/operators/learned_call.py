@@ -85,6 +85,8 @@ class _Call:
         self.failed = np.zeros(self.n, dtype=bool)
         self.expected_kl = np.zeros(self.n)
         self.log_variance: np.ndarray | None = None
+        self.sure: list[np.ndarray] = []  # expected KL of rows that a lattice settled
+        self.beside: list[np.ndarray] = []  # of those that share the tolerance with the rows at hand
         self.n_evaluations = 0
         self.learning, self.prediction = 0.0, 0.0
 
@@ -101,9 +103,23 @@ class _Call:
                 left.append(start + some)
         if left:  # of all blocks together
             rows = np.concatenate(left)
+            self.beside = self.sure[:1]  # as in one block: the tolerance of each is its own
+            if self.n <= _BLOCK and not self._certain(rows):
+                # before anything is asked: what the process itself expects of all rows leaves more of the tolerance
+                self.parts, self.log_variance, self.beside = [], None, []
+                rows = np.arange(self.n)
             for start in range(0, len(rows), _BLOCK):
                 some = rows[start : start + _BLOCK]
                 self._settle(some, rows_of(self.incoming, some))
+            self.beside = []
+
+    def _certain(self, rows: np.ndarray) -> bool:
+        """Whether the process would ask about none of these rows."""
+        for kind, some in kinds_of(rows_of(self.incoming, rows)):
+            of_kind = rows if some is None else rows[some]
+            if not Plate(self, kind, of_kind, rows_of(self.incoming, of_kind)).certain():
+                return False
+        return True
 
     def _settle(self, rows: np.ndarray, seen: Incoming) -> None:
         """Decide some rows by what the process says of them, or an oracle."""
@@ -139,6 +155,8 @@ class _Call:
         Never less than a fifth of what an answer itself is wrong by: there the regression, which has seen many
         answers, knows more than the oracle would say.
         """
+        if self.beside:
+            kl = np.concatenate([kl, *self.beside])
         allowed = self.tolerance * len(kl) ** 1.5
         top = min(allowed, _MOST_TIMES * allowed / len(kl))
         if joint_error(kl) > allowed:
@@ -211,8 +229,9 @@ class MessageCall(_Call):
         limit = self.limit(kl, known.label_kl)
         left = np.flatnonzero(kl > limit) if kl.max(initial=0.0) > limit else _NOTHING
         if len(left) <= _MOST_LEFT * len(kl):
-            if len(left):  # settled anew afterwards
+            if len(left):  # settled anew afterwards, with what is left of the tolerance
                 found.gap[left] = 0.0
+                self.sure.append(np.delete(kl, left))
             chart = lattice.chart
             self.keep(block, chart.belief(found.gap, chart.moments(seen[self.to])), kl, found.log_variance)
         else:

@@ -165,6 +165,10 @@ class Plate:
         self.call.keep(rows, self._belief(), self.kl, self._log_variance())
         self.call.prediction += time.perf_counter() - started
 
+    def certain(self) -> bool:
+        """Whether no row would be asked about; nothing is decided."""
+        return self.known.process is not None and not len(self._predict())
+
     def teach(self) -> Taught:
         """What the process says of all rows, for a lattice; nothing is decided and nothing asked."""
         _, unseen, improper = self._judge()
