@@ -49,7 +49,8 @@ p{margin:.5rem 0;max-width:46rem}a{color:var(--link)}
 nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1rem;padding:0;margin:.75rem 0;list-style:none}
 .said{border-left:4px solid #0072B2;background:var(--back);padding:.5rem 1rem .5rem 2rem;margin:1rem 0;max-width:60rem}
 .said li{margin:.25rem 0}.note{background:#fff8e1;border-left:4px solid #E69F00;padding:.5rem 1rem}
-.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1.25rem;margin:1rem 0}
+.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1.25rem;margin:1rem 0;
+grid-auto-flow:dense}
 figure{margin:0;min-width:0}figure.wide{grid-column:1/-1}
 figure img{display:block;width:100%;height:auto}
 figcaption{color:var(--soft);font-size:.9rem;margin-top:.25rem}
@@ -67,9 +68,11 @@ dt{color:var(--soft)}dd{margin:0;min-width:0;overflow-wrap:anywhere}
 footer{color:var(--soft);font-size:.875rem;border-top:1px solid var(--line);margin-top:3rem;padding-top:1rem;padding-bottom:2rem}
 @media (max-width:40rem){figure.wide img{width:44rem;max-width:none}h1{font-size:1.4rem}main,header,footer{padding-left:.75rem;
 padding-right:.75rem}th,td{padding:.3rem .45rem}th:first-child{max-width:8rem}}
-@media print{@page{size:A4 landscape;margin:12mm}body{font-size:10pt}nav{display:none}.pictures{display:block}
+@media print{@page{size:A4;margin:12mm}body{font-size:9pt}nav{display:none}.pictures{display:block;orphans:1;widows:1}
 figure{break-inside:avoid;width:48%;display:inline-block;vertical-align:top;margin:0 1% 4mm 0}figure.wide{width:100%}
-figure.wide img{width:100%}.scroll{overflow:visible}table{font-size:6.5pt}thead th{min-width:0}th,td{padding:1mm;white-space:normal}
+figure.wide img{width:100%}.scroll{overflow:visible}table{font-size:6pt}
+td small{font-size:5.5pt}figcaption,dl{font-size:7.5pt}dl{gap:0 3mm}h2{margin-top:6mm}details::details-content{content-visibility:visible;block-size:auto}
+thead th{min-width:0}th,td{padding:1mm;white-space:normal}
 th:first-child{position:static;min-width:0}tr,.said{break-inside:avoid}h2{break-after:avoid}summary{list-style:none}}
 """.strip()
 
