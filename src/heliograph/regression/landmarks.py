@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import blas, lapack, solve_triangular
 
 from heliograph.kernels.blas import one_blas_thread
 from heliograph.regression import bayesian_linear
@@ -73,7 +73,7 @@ class Landmarks:
         in [0, 1), so its own factor times ``L^-1`` makes the same product as for an exact process.
         """
         with one_blas_thread():
-            return np.stack([_factor(np.eye(len(self)) - p.covariance) @ self.inverse_corner for p in self.posteriors])
+            return np.stack([_known(p.factor, self.inverse_corner) for p in self.posteriors])
 
 
 def choose_landmarks(widths: Widths, inputs: np.ndarray, limit: int, least: float = _LEAST) -> np.ndarray:
@@ -326,13 +326,16 @@ def _corner(widths: Widths, inputs: np.ndarray, chosen: np.ndarray) -> tuple[np.
         chosen, c = chosen[: info - 1], c[: info - 1, : info - 1]
 
 
-def _factor(square: np.ndarray) -> np.ndarray:
-    """An upper triangular T with ``T'T`` equal to a matrix of eigenvalues in [0, 1)."""
+def _known(factor: np.ndarray, inverse_corner: np.ndarray) -> np.ndarray:
+    """``T L^-1`` with ``T'T = I - A^-1``, from the factor of A; some 2 M^3 multiplications."""
+    inverse, _ = lapack.dpotri(factor)  # type: ignore[attr-defined]
     ridge = _ROUNDING
     while True:
-        lower, info = lapack.dpotrf(square + ridge * np.eye(len(square)), lower=1, clean=1)  # type: ignore[attr-defined]
+        square = -inverse  # of which only the upper half is looked at
+        square[np.diag_indices(len(square))] += 1 + ridge
+        upper, info = lapack.dpotrf(square, lower=0, clean=1)  # type: ignore[attr-defined]
         if not info:
-            return lower.T
+            return np.asarray(blas.dtrmm(1.0, upper, inverse_corner))  # type: ignore[attr-defined]
         ridge *= 10
 
 
