@@ -36,7 +36,7 @@ def test_incoming_messages_are_the_likelihoods_of_the_data():
 
 def test_the_paper_s_methods_have_its_oracle_and_the_number_of_questions_does_not_depend_on_it():
     asked = EXPERIMENT.full["oracles"]
-    assert asked["kjit"] == asked["kjit program"] == "quadrature" and asked["learned"] == "sampling"
+    assert asked["kjit"] == asked["kjit program"] == "quadrature" and asked["learned sampled"] == "sampling"
     settings = {k: SETTINGS[k] for k in ("n_problems", "particles", "minibatch", "threshold", "tolerance")}
     rows = [solve_problems("kjit", 3, oracle=oracle, **settings) for oracle in ("quadrature", "sampling")]
     # a predictive variance knows where labels are, not what they say
