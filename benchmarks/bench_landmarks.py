@@ -67,8 +67,8 @@ def oracle(rng, noise):
 
 
 def run(name, options, operator):
-    rng = np.random.default_rng(0)
-    ask = oracle(np.random.default_rng(1), options.noise)
+    rng = np.random.default_rng([options.seed, 0])
+    ask = oracle(np.random.default_rng([options.seed, 1]), options.noise)
     setting = Setting(options.tolerance / PLATE**1.5, sampler_of(product, Gaussian), None, None)
     for k in range(0, options.tuples + 2000, 2000):
         moved = k >= options.tuples
@@ -103,6 +103,7 @@ def main():
     parser.add_argument("--tuples", type=int, default=8000)
     parser.add_argument("--tolerance", type=float, default=1.0)
     parser.add_argument("--noise", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ways", default="1000 and no more,exact,landmarks")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
