@@ -13,7 +13,7 @@ SETTINGS = {
     **EXPERIMENT.quick,
     "n_train": 500,
     "n_test": 200,
-    "sizes": Sizes(D_in=100, D_out=150, n_trees=16, n_learned=100)._asdict(),
+    "sizes": Sizes(D_in=100, D_out=150, n_trees=16)._asdict(),
     "messages": {"n_problems": 3, "d": 10, "n": 100, "sweeps": 5, "keep_sweeps": 5, "particles": 0},
 }
 

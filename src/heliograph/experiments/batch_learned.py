@@ -1,12 +1,11 @@
-"""The default operator's regression, given labelled messages in batch instead of asking for them.
+"""The default operator itself, given labelled messages in batch: taught all of them, or asking for a few of its own choosing.
 
-The same reference, chart, inputs and process as `operators.learned`; only who decides on the next label differs. It may
-choose a few labels itself from a pool, each time the rows that it knows least about, or be given all of them: then it
-keeps those that say most, by a pivoted factorisation, since an exact process costs the cube of its labels.
+The labels are the oracle. Afterwards it predicts without asking, whatever it expects to be wrong by.
 """
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +13,12 @@ import numpy as np
 from heliograph.experiments.batch_messages import Labelled
 from heliograph.experiments.logistic import logistic_factor
 from heliograph.families import Gaussian
-from heliograph.operators.chart import Moments, chart_of
+from heliograph.operators.learned import Learned
+from heliograph.operators.protocol import Setting
+from heliograph.operators.sight import kind_key, kinds_of
 from heliograph.oracles.reference import reference_of
-from heliograph.regression.gaussian_process import Process, choose, condition, predict, start_widths
-from heliograph.regression.process_evidence import fit_widths
 
 __all__ = ["LearnedInBatch", "Prediction", "learned"]
-
-_START = 20  # labels of the first design, as the operator
-_FITTED = 320  # labels up to which the widths are chosen anew
 
 
 class Prediction(NamedTuple):
@@ -33,52 +29,65 @@ class Prediction(NamedTuple):
 
 
 class LearnedInBatch(NamedTuple):
-    """A correction to the reference that has been learned."""
+    """An operator that has learned."""
 
-    process: Process
+    operator: Learned
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels it has for messages to z."""
+        return sum(len(directions["z"]) for directions in self.operator.kinds.values())
 
     def predict(self, incoming: dict[str, Any]) -> Prediction:
-        """The corrected reference."""
-        chart, base, x = _see(incoming)
-        mean, variance = predict(self.process, x)
-        return Prediction(chart.belief(mean, base), (chart.weights(mean, base) * variance).sum(axis=1))
+        """Its beliefs, with nobody to ask."""
+        # the logistic function draws nothing, so these numbers are never used
+        reply = self.operator.send(np.random.default_rng(0), "z", incoming, _nobody, _setting(np.inf))
+        belief = reply.message * incoming["z"]
+        assert isinstance(belief, Gaussian) and reply.expected_kl is not None
+        return Prediction(belief, reply.expected_kl)
 
 
-def _see(incoming: dict[str, Any]) -> tuple[Any, Moments, np.ndarray]:
-    """The chart of z, the reference there, and what the regression sees: messages, and how the reference came about."""
-    refer = reference_of(logistic_factor().sampler)
-    assert refer is not None
-    # the logistic function draws nothing, so the reference never uses these numbers
-    reference = refer(np.random.default_rng(0), incoming, "z")
-    assert reference is not None
-    z, out = incoming["z"], incoming["out"]
-    chart, base = chart_of(z), reference.moments
-    columns = [z.mean, np.log(z.variance)]
-    for moment in out.chart_moments():
-        columns.append(moment)
-    seen = np.stack(columns, axis=1)
-    return chart, base, np.concatenate([seen, reference.summaries, chart.gap(base, z.chart_moments())], axis=1)
+def learned(data: Labelled, n_labels: int | None = None, reference: str = "auto") -> LearnedInBatch:
+    """Teach the operator all labels; or let it ask for `n_labels`, by its own first design. Nothing is random."""
+    # said, not measured: whether there is time for a reference must not depend on how busy the machine is
+    refer = reference_of(logistic_factor().sampler) if reference == "auto" else reference
+    # what it is not to do here: check itself with more labels, or refuse to predict far from all labels
+    operator = Learned(reference=refer, start=n_labels or 20, audit=0.0, novelty=np.inf)
+    rng = np.random.default_rng(0)
+    if n_labels is None:
+        for kind, some in kinds_of(data.incoming):
+            own = data if some is None else data.rows(some)
+            key = kind_key(kind, own.incoming, refer != "none")
+            operator.learn(rng, key, kind, own.incoming, _answer(own), _setting(np.inf), refer != "none")
+        return LearnedInBatch(operator)
+    z, out = data.incoming["z"], data.incoming["out"]
+    rows = {key: k for k, key in enumerate(zip(*z.naturals, *out.naturals, strict=True))}
+
+    def ask(incoming: Any, precision: float | None = None) -> Any:
+        keys = zip(*incoming["z"].naturals, *incoming["out"].naturals, strict=True)
+        return _answer(data.rows(np.array([rows[key] for key in keys])))
+
+    operator.send(rng, "z", data.incoming, ask, _setting(np.inf))
+    return LearnedInBatch(operator)
 
 
-def learned(data: Labelled, n_labels: int) -> LearnedInBatch:
-    """Learn from `n_labels` of the labelled messages, chosen as the operator would ask for them. Nothing is random."""
-    chart, base, x = _see(data.incoming)
-    y = chart.gap(chart.moments(data.belief), base)
-    noise = chart.noise(data.belief, data.noise[:, :, None] * np.eye(2), base) if data.noise.any() else None
-    # before anything is known: by variance alone, with wide widths
-    kept = choose(condition(start_widths(x, 1), x[:0], np.zeros((0, 1)), profile=False), x, limit=_START)
-    widths = None
-    while True:
-        some = None if noise is None else noise[kept]
-        if widths is None or len(kept) <= _FITTED:
-            widths = fit_widths(x[kept], y[kept], some, start=widths)
-        process = condition(widths, x[kept], y[kept], some)
-        more = min(2 * len(kept), n_labels, len(x)) - len(kept)
-        rest = np.setdiff1d(np.arange(len(x)), kept)
-        if more <= 0:
-            return LearnedInBatch(process)
-        mean, _ = predict(process, x[rest])
-        chosen = choose(process, x[rest], chart.weights(mean, tuple(a[rest] for a in base)), 0.0, more)
-        if not len(chosen):
-            return LearnedInBatch(process)
-        kept = np.concatenate([kept, rest[chosen]])
+def _setting(tolerance: float) -> Setting:
+    sampler = logistic_factor().sampler
+    return Setting(tolerance, sampler=sampler, reference=reference_of(sampler))
+
+
+def _answer(data: Labelled) -> Any:
+    """Labels as an oracle's answer about z alone."""
+    n, v = len(data), data.belief.variance
+    return SimpleNamespace(
+        beliefs={"z": data.belief},
+        chart_covariances={"z": data.noise[:, :, None] * np.eye(2)},
+        expected_kl={"z": 0.5 * data.noise[:, 0] / v + 0.25 * data.noise[:, 1]},
+        log_z=np.full(n, np.nan),  # not known, so not learned
+        log_z_error=np.full(n, np.inf),
+        failed=np.zeros(n, dtype=bool),
+    )
+
+
+def _nobody(incoming: Any, precision: float | None = None) -> Any:
+    raise RuntimeError("the operator asked although any error is tolerated")

@@ -41,6 +41,9 @@ __all__ = [
 
 Predict = Callable[[dict[str, Any]], Gaussian]
 _SELECTED_ON = 2000  # rows that widths are selected on
+# of the heuristic widths: kernels of two stages have these nine, all others these eleven, wide enough for none to end on an edge
+_INNER, _OUTER = (0.03, 0.1, 0.3), (0.3, 1.0, 4.0)
+_WIDTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 RIDGES = tuple(10.0**k for k in range(-12, 1))
 _WIDEST = 40.0  # |log variance| beyond which a prediction is cut, so that it stays a belief
 
@@ -53,7 +56,6 @@ class Sizes(NamedTuple):
     rank: int = 500  # of an incomplete Cholesky factorisation
     n_trees: int = 64
     max_iter: int = 1000  # of the network's training
-    n_learned: int = 1000  # labels that the default operator keeps of all that it is given
 
 
 class Trained(NamedTuple):
@@ -77,19 +79,18 @@ def decoded(y: np.ndarray) -> Gaussian:
 def kernel_grid(name: str, incoming: Any) -> list[Any]:
     """Kernels of a kind to choose from, around their heuristic widths."""
     if name == "joint_gaussian":
-        return joint_grid(incoming, inner=(0.03, 0.1, 0.3), outer=(0.3, 1.0, 4.0))
+        return joint_grid(incoming, _INNER, _OUTER)
     if name == "sum_of_gaussians":
         rows = embed(incoming)
         base = mean_variances(rows)
         kernels = []
-        for inner in (0.1, 1.0):
+        for inner in _INNER:
             width2 = [inner * base[span] for span in rows.spans]
             gamma2 = [median_distance2(rows.message(k), w) for k, w in enumerate(width2)]
             nested = tuple(tuple(float(v) for v in w) for w in width2)
-            kernels += [Sum(nested, tuple(outer * g for g in gamma2)) for outer in (1.0, 4.0)]
+            kernels += [Sum(nested, tuple(outer * g for g in gamma2)) for outer in _OUTER]
         return kernels
-    factors = (1.0, 4.0, 16.0, 64.0) if name == "mean_variance" else (0.1, 0.3, 1.0, 3.0, 10.0)
-    return [heuristic(name, incoming, factor) for factor in factors]
+    return [heuristic(name, incoming, factor) for factor in _WIDTHS]
 
 
 def random_map(rng: np.random.Generator, kernel: Any, sizes: Sizes, share: float = 1.0) -> Any:
@@ -207,10 +208,10 @@ def _eslami(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Trained:
 
 
 # ---- ours ------------------------------------------------------------------------------------------------------------
-def _ours(n_labels: int | None) -> Callable[..., Trained]:
+def _ours(n_labels: int | None, reference: str = "auto") -> Callable[..., Trained]:
     def fit(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Trained:
-        model = learned(data, n_labels or sizes.n_learned)
-        return Trained(lambda incoming: model.predict(incoming).belief, {"labels": len(model.process)})
+        model = learned(data, n_labels, reference)
+        return Trained(lambda incoming: model.predict(incoming).belief, {"labels": model.n_labels})
 
     return fit
 
@@ -229,6 +230,8 @@ METHODS: dict[str, Callable[..., Trained]] = {
     "neural": _on_columns(lambda sizes, seed: HeessNetwork(max_iter=sizes.max_iter, random_state=seed)),
     "learned": _ours(None),
     "learned 100": _ours(100),
+    "learned bare": _ours(None, "none"),
+    "learned bare 100": _ours(100, "none"),
 }
 
 

@@ -33,7 +33,7 @@ QUICK: dict[str, Any] = {
     **FULL,
     "n_train": 800,
     "n_test": 600,
-    "sizes": Sizes(D_in=150, D_out=300, rank=200, max_iter=300, n_learned=400)._asdict(),
+    "sizes": Sizes(D_in=150, D_out=300, rank=200, max_iter=300)._asdict(),
     "exact": {**FULL["exact"], "n_problems": 6},
     "sampled": {**FULL["sampled"], "n_problems": 6},
 }

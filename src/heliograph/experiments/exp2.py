@@ -96,7 +96,7 @@ def _kernel(choose: Callable[..., Any]) -> Callable[..., Doubtful]:
             mean, variance = linear.predict(posterior, feature_map.features(incoming))
             return decoded(mean), np.log(variance + NOISE)  # eq. (15)
 
-        return Doubtful(answer, "log predictive variance")
+        return Doubtful(answer, "log predictive variance of the mean")
 
     return fit
 
@@ -137,7 +137,7 @@ def _trees(kind: Any) -> Callable[..., Doubtful]:
 
 
 def _ours(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Doubtful:
-    model = learned(data, sizes.n_learned)
+    model = learned(data)
 
     def answer(incoming: dict[str, Any]) -> tuple[Gaussian, np.ndarray]:
         prediction = model.predict(incoming)
@@ -188,6 +188,8 @@ def doubt_of_method(
         "biggest_jump": [jump for _, jump in measured],
         "threshold": threshold,
         "wrong_log_kl": float(np.log(wrong_kl)),
+        "certain_means": f"{model.uncertainty} below {threshold:.4g}",
+        "wrong_means": f"KL(exact belief || predicted belief) above {wrong_kl:g} nats",
         "certain_and_wrong": int((certain & (log_kl > np.log(wrong_kl))).sum()),
         "certain_above": {f"{kl:g}": int((certain & (log_kl > np.log(kl))).sum()) for kl in _LEVELS},
         "certain_worst_log_kl": float(log_kl[certain].max()) if certain.any() else None,

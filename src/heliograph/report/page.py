@@ -71,7 +71,8 @@ padding-right:.75rem}th,td{padding:.3rem .45rem}th:first-child{max-width:8rem}}
 @media print{@page{size:A4;margin:12mm}body{font-size:9pt}nav{display:none}.pictures{display:block;orphans:1;widows:1}
 figure{break-inside:avoid;width:48%;display:inline-block;vertical-align:top;margin:0 1% 4mm 0}figure.wide{width:100%}
 figure.wide img{width:100%}.scroll{overflow:visible}table{font-size:6pt}
-td small{font-size:5.5pt}figcaption,dl{font-size:7.5pt}dl{gap:0 3mm}h2{margin-top:6mm}details::details-content{content-visibility:visible;block-size:auto}
+td small{font-size:5.5pt}figcaption,dl{font-size:7.5pt}dl{gap:0 3mm}h2{margin-top:6mm}
+details::details-content{content-visibility:visible;block-size:auto}
 thead th{min-width:0}th,td{padding:1mm;white-space:normal}
 th:first-child{position:static;min-width:0}tr,.said{break-inside:avoid}h2{break-after:avoid}summary{list-style:none}}
 """.strip()

@@ -35,6 +35,7 @@ _LABELS = {
     "exact": "exact EP (quadrature)",
     "learned": "learned (default)",
     "learned bare": "learned, no reference",
+    "learned bare 100": "learned 100, no reference",
     "learned sampled": "learned from draws",
     "kjit": "KJIT",
     "kjit text": "KJIT, paper's text",
