@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ def demo_table(rows: list[Solved]) -> Table:
     table = Table(
         title="Learned messages beside exact and sampled ones",
         caption="asked: oracle calls; evals: of the factor; KL: nats from exact EP's posterior; own: the estimate of it",
+        box=SIMPLE_HEAD,  # eight columns fit into eighty characters
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
     )
     for name in ("problem", "messages", "sweeps", "asked", "evals", "ms", "KL", "own"):
         table.add_column(name, justify="left" if name in ("problem", "messages") else "right", no_wrap=True)
