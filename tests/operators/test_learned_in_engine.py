@@ -99,3 +99,29 @@ def test_its_calibration_can_be_read():
     account = box.operators[operator].calibration()
     assert any(name.startswith("z |") for name in account)
     assert "mean realised" in str(next(iter(account.values())))
+
+
+def test_an_interrupted_run_keeps_every_answer_that_was_paid_for():
+    calls = []
+
+    @hg.factor(output=hg.Beta, expensive=True)  # a part of the plate is then one row, answered by several calls
+    def logistic(z):
+        calls.append(len(z))
+        if len(calls) == 150:
+            raise KeyboardInterrupt
+        return 1 / (1 + np.exp(-z))
+
+    rng = np.random.default_rng(5)
+    x, y = problem(rng, n=40, d=3)
+    model, _ = regression(x, y, logistic)
+    with pytest.raises(KeyboardInterrupt):
+        model.infer(progress=False)
+    (operator,) = logistic.operators.values()
+    (directions,) = operator.kinds.values()
+    assert 0 < logistic.n_asked == len(directions["z"])
+    # and they serve the run that follows: no more is asked in all than without the interruption
+    model.infer(progress=False)
+    whole = logistic_box()
+    whole.sampler = whole.sampler._replace(expensive=True)
+    regression(x, y, whole)[0].infer(progress=False)
+    assert logistic.n_asked <= whole.n_asked + 10  # other rows make another design
