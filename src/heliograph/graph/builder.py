@@ -1,43 +1,28 @@
-"""The modelling language: builders that turn what a user writes into nodes and plates."""
+"""The modelling language: a word for every kind of variable, and what is said about variables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import (
     BernoulliBeta,
-    Between,
     Binomial,
     CategoricalDirichlet,
     ConditionalTable,
-    Difference,
-    Dot,
     Equal,
-    Exp,
     Factor,
     GammaRate,
     GaussianFactor,
     GaussianPrecision,
-    Logistic,
     LogisticBernoulli,
-    Maximum,
     MultivariateGaussianFactor,
     Poisson,
     PoissonLog,
-    Positive,
     Prior,
     ProbitBernoulli,
-    Product,
-    Scale,
-    Select,
-    Shift,
-    Stack,
-    Sum,
 )
 from heliograph.families import (
     Bernoulli,
@@ -58,8 +43,8 @@ from heliograph.graph.check import (
     check_probability,
 )
 from heliograph.graph.draw import render_dot, render_png, render_summary
+from heliograph.graph.expressions import Expressions
 from heliograph.graph.mixture import build_mixture
-from heliograph.graph.records import Edge, Graph, Node, Plate
 from heliograph.graph.variable import Variable
 
 if TYPE_CHECKING:
@@ -68,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["Builder"]
 
 
-class Builder:
+class Builder(Expressions):
     """A factor graph under construction.
 
     >>> model = Builder()
@@ -83,10 +68,6 @@ class Builder:
     prior     1         mean
     gaussian  3         mean -> x
     """
-
-    def __init__(self) -> None:
-        self.graph = Graph()
-        self._names: set[str] = set()
 
     # ---- variables ----------------------------------------------------------------------------------------------
     def gaussian(
@@ -325,50 +306,6 @@ class Builder:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
         return self._from_message(name, prior, (Family,), None, observed, missing)
 
-    # ---- expressions --------------------------------------------------------------------------------------------
-    def exp(self, z: Variable) -> Variable:
-        """``exp(z)``, a positive variable with Gamma messages."""
-        self._want("exp", "argument", z, Gaussian)
-        return self._derive(f"exp({z.name})", Exp(), {"z": z}, {}, Gamma)
-
-    def sigmoid(self, z: Variable) -> Variable:
-        """``1 / (1 + exp(-z))``, a probability with Beta messages."""
-        self._want("sigmoid", "argument", z, Gaussian)
-        return self._derive(f"sigmoid({z.name})", Logistic(), {"z": z}, {}, Beta)
-
-    def maximum(self, a: Variable, b: Variable) -> Variable:
-        """The larger of two Gaussian variables."""
-        a, b = self._as_gaussian("maximum", a), self._as_gaussian("maximum", b)
-        return self._derive(f"max({a.name}, {b.name})", Maximum(), {"a": a, "b": b}, {}, Gaussian)
-
-    def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
-        """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
-        self._want("between", "x", x, Gaussian)
-        lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-        if np.isnan(lower).any() or np.isnan(upper).any() or not (lower < upper).all():
-            raise ModelError(f"between({x.name!r}): every lower bound must be below its upper bound")
-        data = {"lower": lower, "upper": upper}
-        return self._derive(f"lower < {x.name} < upper", Between(), {"x": x}, data, Bernoulli)
-
-    def select(self, switch: Variable, a: Variable, b: Variable) -> Variable:
-        """``a`` where the Bernoulli `switch` is 1, else ``b``."""
-        self._want("select", "switch", switch, Bernoulli)
-        a, b = self._as_gaussian("select", a), self._as_gaussian("select", b)
-        return self._derive(
-            f"{a.name} if {switch.name} else {b.name}", Select(), {"a": a, "b": b, "s": switch}, {}, Gaussian
-        )
-
-    def stack(self, x: Variable | Sequence[Variable]) -> Variable:
-        """The last axis of scalar Gaussian variables as one vector, so that their posterior is joint."""
-        if not isinstance(x, Variable):
-            raise ModelError("stack takes one array-shaped variable")
-        self._want("stack", "argument", x, Gaussian)
-        if not x.shape:
-            raise ModelError(f"stack({x.name!r}): a scalar has no axis to stack")
-        k, shape = x.shape[-1], x.shape[:-1]
-        ports = {f"x{i}": x[..., i] for i in range(k)}
-        return self._derive(f"stack({x.name})", Stack(k), ports, {}, MultivariateGaussian, dimension=k, shape=shape)
-
     def mixture(
         self,
         name: str,
@@ -449,324 +386,3 @@ class Builder:
     def to_png(self, path: str | Path) -> Path:
         """Draw the graph with graphviz' ``dot`` program, where it is installed."""
         return render_png(self.graph, path)
-
-    def _black_box(self, factor: Factor, arguments: dict[str, Any]) -> Variable:
-        """The output of a black-box factor called on variables; plain arrays are data."""
-        ports, data = {}, {}
-        for port, value in arguments.items():
-            if isinstance(value, Variable):
-                families = factor.families.get(port, ())
-                self._want(factor.name, port, value, families)
-                ports[port] = value
-            else:
-                data[port] = check_number(factor.name, port, value)
-        out = factor.families[factor.child][0]
-        return self._derive(f"{factor.name}({', '.join(v.name for v in ports.values())})", factor, ports, data, out,
-                            dimension=getattr(factor, "dimension", None))  # fmt: skip
-
-    # ---- operators used by `Variable` ---------------------------------------------------------------------------
-    def _add(self, a: Any, b: Any) -> Variable:
-        if not isinstance(b, Variable):
-            return self._constant(a, b, Shift, "+")
-        return self._linear(a, b, Sum(), "+")
-
-    def _subtract(self, a: Any, b: Any) -> Variable:
-        if not isinstance(b, Variable):
-            return self._constant(a, -np.asarray(b, dtype=float), Shift, "+")
-        return self._linear(a, b, Difference(), "-")
-
-    def _linear(self, a: Variable, b: Variable, factor: Factor, sign: str) -> Variable:
-        for x in (a, b):
-            self._want(f"{a.name} {sign} {b.name}", "argument", x, (Gaussian, MultivariateGaussian))
-        if a.family is not b.family or a.node.dimension != b.node.dimension:
-            raise UnsupportedError(f"{a.name!r} {sign} {b.name!r}: both must be scalars or vectors of one dimension")
-        return self._derive(
-            f"({a.name} {sign} {b.name})", factor, {"a": a, "b": b}, {}, a.family, dimension=a.node.dimension
-        )
-
-    def _scale(self, a: Variable, constant: Any) -> Variable:
-        return self._constant(a, constant, Scale, "*")
-
-    def _constant(self, a: Variable, constant: Any, kind: Any, sign: str) -> Variable:
-        label = f"({a.name} {sign} constant)"
-        self._want(label, "argument", a, (Gaussian, MultivariateGaussian))
-        constant = check_number(label, "constant", constant)
-        if kind is Scale and (constant == 0).any():
-            raise ModelError(f"variable {a.name!r} is multiplied by zero; leave such entries out of the model")
-        d = a.node.dimension
-        if d is not None and kind is Scale and constant.ndim:
-            raise ModelError(f"vector {a.name!r} can be scaled by a number only; use a matrix product for more")
-        factor = kind()
-        if d is not None and kind is Shift:
-            constant = np.broadcast_to(constant, np.broadcast_shapes(constant.shape, (d,)))
-            factor.data_ranks = {"constant": 1}  # type: ignore[misc]  # one vector per element
-        return self._derive(label, factor, {"x": a}, {"constant": constant}, a.family, dimension=d)
-
-    def _multiply(self, a: Variable, b: Any) -> Variable:
-        if not isinstance(b, Variable):
-            return self._scale(a, b)
-        a, b = self._as_gaussian("*", a), self._as_gaussian("*", b)
-        return self._derive(f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Gaussian)
-
-    def _greater(self, a: Any, b: Any) -> Variable:
-        gap = a - b
-        self._want("comparison", "argument", gap, Gaussian)
-        left, right = (x.name if isinstance(x, Variable) else "constant" for x in (a, b))
-        return self._derive(f"{left} > {right}", Positive(), {"x": gap}, {}, Bernoulli)
-
-    def _dot(self, x: Any, w: Variable) -> Variable:
-        if w.family is Gaussian and w.shape:
-            w = self.stack(w)
-        self._want("X @ w", "right side", w, MultivariateGaussian)
-        if w.shape not in ((), (1,)):
-            raise ModelError(f"X @ {w.name!r}: the right side must be one vector, not an array of shape {w.shape}")
-        d = w.node.dimension
-        if scipy.sparse.issparse(x):
-            x = scipy.sparse.csr_array(x).astype(float)
-            finite = np.isfinite(x.data).all()
-        else:
-            x = np.asarray(x, dtype=float)
-            finite = np.isfinite(x).all()
-        if not finite:
-            raise ModelError(f"X @ {w.name!r}: X holds NaN or infinite values; fill them in or drop those rows")
-        rows = x if x.ndim == 2 else x.reshape(1, -1) if x.ndim == 1 else None
-        if rows is None or rows.shape[1] != d:
-            raise ModelError(
-                f"X @ {w.name!r}: X has shape {x.shape}, but {w.name!r} has {d} entries; X must be (n, {d})"
-            )
-        shape = x.shape[:-1]
-        out = self._node(f"X @ {w.name}", Gaussian, shape, None, given=False)
-        index = np.asarray(w.entries().ravel())
-        edges = {
-            "w": Edge(w.node.position, None if w.node.size == 1 else index, True),
-            "out": Edge(out.position, None, True),
-        }
-        self.graph.plates.append(Plate(len(self.graph.plates), "dot", Dot(), shape, edges, {"x": rows}))
-        return Variable(self, out)
-
-    # ---- making nodes and plates --------------------------------------------------------------------------------
-    def _node(
-        self, name: str, family: type[Family], shape: tuple[int, ...], dimension: int | None, given: bool
-    ) -> Node:
-        if given:
-            if not isinstance(name, str) or not name:
-                raise ModelError("a variable needs a name, for example model.gaussian('w', ...)")
-            if name in self._names:
-                raise ModelError(f"a variable called {name!r} exists already; choose another name")
-        else:
-            base, k = name, 2
-            while name in self._names:
-                name, k = f"{base} #{k}", k + 1
-        self._names.add(name)
-        node = Node(len(self.graph.nodes), name, family, shape, dimension, given)
-        self.graph.nodes.append(node)
-        return node
-
-    def _plate(
-        self, name: str, factor: Factor, ports: dict[str, Any], data: dict[str, Any], shape: Any = None
-    ) -> Plate:
-        """One plate over the broadcast shape of its ports; constants at a family's port become point masses."""
-        label = f"factor {factor.name!r} ({name})"
-        shapes = [v.shape for v in ports.values() if isinstance(v, Variable)]
-        shapes += [
-            self._data_shape(factor, port, v) for port, v in {**ports, **data}.items() if not isinstance(v, Variable)
-        ]
-        try:
-            full = np.broadcast_shapes(*shapes, *(() if shape is None else (shape,)))
-        except ValueError:
-            told = {p: getattr(v, "shape", np.shape(v)) for p, v in {**ports, **data}.items()}
-            raise ModelError(f"{label}: shapes do not fit together: {told}") from None
-        edges: dict[str, Edge] = {}
-        constants: dict[str, Any] = {}
-        for port, value in ports.items():
-            if isinstance(value, Variable):
-                if value.model is not self:
-                    raise ModelError(f"{label}: variable {value.name!r} belongs to another model")
-                edges[port] = _edge(value, full)
-            else:
-                kind = factor.families[port][0]
-                constants[port] = kind.point_mass(np.broadcast_to(value, full).reshape(-1))  # type: ignore[attr-defined]
-        for port, value in data.items():
-            value = np.asarray(value)
-            rank = value.ndim - len(self._data_shape(factor, port, value))
-            event = value.shape[value.ndim - rank :]
-            constants[port] = np.ascontiguousarray(np.broadcast_to(value, (*full, *event)).reshape(-1, *event))
-        plate = Plate(len(self.graph.plates), factor.name, factor, full, edges, constants)
-        self.graph.plates.append(plate)
-        return plate
-
-    @staticmethod
-    def _data_shape(factor: Factor, port: str, value: Any) -> tuple[int, ...]:
-        rank = factor.data_ranks.get(port, 0)
-        shape = np.shape(value)
-        return shape[: len(shape) - rank]
-
-    def _derive(
-        self,
-        label: str,
-        factor: Factor,
-        ports: dict[str, Any],
-        data: dict[str, Any],
-        family: type[Family],
-        dimension: int | None = None,
-        shape: Any = None,
-    ) -> Variable:
-        """A node that is the result of an expression, and the plate that makes it."""
-        return self._attach_child(label, factor, ports, data, family, dimension, shape, given=False)
-
-    def _child(
-        self,
-        name: str,
-        factor: Factor,
-        ports: dict[str, Any],
-        data: dict[str, Any],
-        family: type[Family],
-        size: Any,
-        observed: Any,
-        missing: Any,
-        dimension: int | None = None,
-    ) -> Variable:
-        """A named node whose parents are variables."""
-        shape = None if size is None else _as_shape(name, size)
-        if observed is not None and shape is None:
-            event = 1 if family.point_rank else 0
-            seen = np.shape(observed)
-            shape = seen[: len(seen) - event]
-        x = self._attach_child(name, factor, ports, data, family, dimension, shape, given=True)
-        if observed is not None:
-            x.node.observed = check_observed(name, family, x.shape, dimension, observed, missing)
-        return x
-
-    def _attach_child(
-        self,
-        name: str,
-        factor: Factor,
-        ports: dict[str, Any],
-        data: dict[str, Any],
-        family: type[Family],
-        dimension: int | None,
-        shape: Any,
-        given: bool,
-    ) -> Variable:
-        n_plates = len(self.graph.plates)
-        plate = self._plate(name, factor, ports, data, shape)
-        try:
-            node = self._node(name, family, plate.shape, dimension, given)
-        except ModelError:
-            del self.graph.plates[n_plates:]
-            raise
-        plate.edges[factor.child] = Edge(node.position, None, True)
-        return Variable(self, node)
-
-    def _likelihood(self, name: str, factor: Factor, port: str, x: Variable, data: dict[str, np.ndarray]) -> None:
-        """Counts observed on a variable; entries where the count is missing say nothing and are left out."""
-        if name in self._names:
-            raise ModelError(f"a variable called {name!r} exists already; choose another name")
-        counts = data["count"]
-        try:
-            full = np.broadcast_shapes(x.shape, *(v.shape for v in data.values()))
-        except ValueError:
-            raise ModelError(
-                f"variable {name!r}: observed has shape {counts.shape}, but {x.name!r} has shape {x.shape}"
-            ) from None
-        seen = ~np.isnan(np.broadcast_to(counts, full))
-        self._names.add(name)
-        part = Variable(self, x.node, np.broadcast_to(x.entries(), full)[seen]) if not seen.all() else x
-        if not seen.all():
-            data = {k: np.broadcast_to(v, full)[seen] for k, v in data.items()}
-        self._plate(name, factor, {port: part}, data)
-
-    def _from_parameters(
-        self, name: str, family: Any, parameters: tuple[np.ndarray, ...], size: Any, observed: Any, missing: Any
-    ) -> Variable:
-        try:
-            plate = np.broadcast_shapes(*(p.shape for p in parameters))
-        except ValueError:
-            raise ModelError(
-                f"variable {name!r}: parameters of shapes {[p.shape for p in parameters]} do not fit together"
-            ) from None
-        if observed is not None and size is None:
-            plate = np.broadcast_shapes(plate, np.shape(observed)) if plate == () else plate
-        shape = self._shape(name, plate, size)
-        message = family(*(np.broadcast_to(p, shape) for p in parameters))
-        return self._with_prior(name, message, shape, None, observed, missing)
-
-    def _from_message(
-        self, name: str, message: Family, families: tuple[type[Family], ...], size: Any, observed: Any, missing: Any
-    ) -> Variable:
-        if not isinstance(message, families):
-            wanted = " or ".join(f.__name__ for f in families)
-            raise UnsupportedError(
-                f"variable {name!r}: a {type(message).__name__} message cannot be its prior; give a {wanted}"
-            )
-        if not np.all(message.proper):
-            raise ModelError(f"variable {name!r}: its prior message is improper; multiply it with a proper one first")
-        shape = self._shape(name, message.shape, size)
-        event = message.naturals[0].shape[len(message.shape) :]
-        return self._with_prior(
-            name, message.broadcast_to(shape), shape, event[0] if event else None, observed, missing
-        )
-
-    def _with_prior(
-        self, name: str, message: Family, shape: tuple[int, ...], dimension: int | None, observed: Any, missing: Any
-    ) -> Variable:
-        seen = None
-        if observed is not None:
-            seen = check_observed(name, type(message), shape, dimension, observed, missing)
-        node = self._node(name, type(message), shape, dimension, given=True)
-        node.observed = seen
-        x = Variable(self, node)
-        self._plate(name, Prior(message.reshape((node.size,))), {"x": x}, {})
-        return x
-
-    def _shape(self, name: str, plate: tuple[int, ...], size: Any) -> tuple[int, ...]:
-        if size is None:
-            return plate
-        shape = _as_shape(name, size)
-        try:
-            fits = np.broadcast_shapes(plate, shape) == shape
-        except ValueError:
-            fits = False
-        if not fits:
-            raise ModelError(f"variable {name!r}: its parameters have shape {plate}, which does not fit size={size}")
-        return shape
-
-    def _want(self, name: str, what: str, x: Any, families: Any, hint: str = "") -> None:
-        families = families if isinstance(families, tuple) else (families,)
-        wanted = " or ".join(f.__name__ for f in families)
-        if not isinstance(x, Variable):
-            raise ModelError(f"{name!r}: its {what} must be a {wanted} variable, not {type(x).__name__}")
-        if x.family not in families:
-            raise UnsupportedError(
-                f"{name!r}: its {what} must be a {wanted} variable, but {x.name!r} is {x.family.__name__}{hint}; "
-                "heliograph.supported() lists every combination"
-            )
-
-    def _as_gaussian(self, name: str, x: Any) -> Variable:
-        """A Gaussian variable; a plain number becomes an observed one."""
-        if isinstance(x, Variable):
-            self._want(name, "argument", x, Gaussian)
-            return x
-        value = check_number(name, "argument", x)
-        node = self._node(
-            f"constant {value}" if value.ndim == 0 else "constant", Gaussian, value.shape, None, given=False
-        )
-        node.observed = Gaussian.point_mass(value.reshape(-1))
-        return Variable(self, node)
-
-
-def _as_shape(name: str, size: Any) -> tuple[int, ...]:
-    shape = tuple(size) if isinstance(size, (tuple, list)) else (size,)
-    if not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
-        raise ModelError(f"variable {name!r}: size must be a positive whole number or a tuple of them, not {size!r}")
-    return tuple(int(n) for n in shape)
-
-
-def _edge(x: Variable, shape: tuple[int, ...]) -> Edge:
-    """How a variable meets a plate of that shape."""
-    if x.index is None and x.shape == shape:
-        return Edge(x.node.position, None, True)
-    index = np.broadcast_to(x.entries(), shape).reshape(-1)
-    if index.size == x.node.size and np.array_equal(index, np.arange(x.node.size)):
-        return Edge(x.node.position, None, True)
-    return Edge(x.node.position, np.ascontiguousarray(index), len(np.unique(index)) == index.size)
