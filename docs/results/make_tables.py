@@ -49,11 +49,21 @@ def _exp2(result):
             *(f"{v:.1f}" for v in r["total_variation"]),
             *(f"{v:.2f}" for v in r["biggest_jump"]),
             r["certain_and_wrong"],
+            r["certain_above"]["0.01"],
         )
         for name, r in result["methods"].items()
     ]
     return _table(
-        ("method", "total variation, set 1", "set 2", "biggest jump, set 1", "set 2", "certain and wrong"), rows
+        (
+            "method",
+            "total variation, set 1",
+            "set 2",
+            "biggest jump, set 1",
+            "set 2",
+            "certain, above .1 nats",
+            "above .01",
+        ),
+        rows,
     )
 
 

@@ -93,12 +93,13 @@ def _exp2(told: dict[str, Any]) -> list[Table]:
         cells = [_cell(row["total_variation"][k], tv[k]) for k in (0, 1)]
         cells += [_cell(row["biggest_jump"][k], jump[k]) for k in (0, 1)]
         cells += [_cell(row["rank_correlation"]), Cell(f"{row['certain_and_wrong']} of {row['n_certain']:,}")]
+        cells.append(_cell(row.get("certain_above", {}).get("0.01")))
         rows.append((label(method), cells))
     return [
         Table(
             "Smoothness of log uncertainty along the curves, and test messages on which a method is certain and wrong",
             ("method", "total variation, set 1", "set 2", "biggest jump, set 1", "set 2",
-             "rank correlation with error", "wrong among the certain"),
+             "rank correlation with error", "wrong among the certain", "above 0.01 nats"),
             rows,
         )
     ]  # fmt: skip
