@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import digamma, gammaln, polygamma
 from scipy.stats import betabinom, binom, nbinom, poisson
+from wild_messages import wild_gaussians
 
 from heliograph.factors import BernoulliBeta, Binomial, Poisson, PoissonLog
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian
@@ -192,17 +193,6 @@ def test_evidence_under_improper_messages_is_that_of_the_plain_exponential():
     p = Beta.from_naturals((np.array(-1.5), np.array(1.0)))
     direct = quad(lambda x: 6 * x**0.5 * (1 - x) ** 3, 0, 1, epsabs=0, epsrel=1e-10)[0]
     assert Binomial().log_z({"p": p, "n": 4, "count": 2}) == pytest.approx(np.log(direct), rel=1e-8)
-
-
-def wild_gaussians(rng, n):
-    """Precisions from exp(-60) to exp(60), zero and negative ones, means to 50 deviations, point masses."""
-    precision = np.exp(rng.uniform(-60, 60, n)) * rng.choice([1, 1, 1, 1, 0, -1], n)
-    mean = rng.normal(size=n) * rng.choice([1.0, 10.0, 1e6], n)
-    mean += rng.choice([0, 50], n) / np.sqrt(np.abs(precision) + 1e-12)
-    point = np.where(rng.random(n) < 0.1, np.round(mean, 3), np.nan)
-    soft = np.isnan(point)
-    shift = np.where(precision == 0, rng.normal(size=n), mean * precision)
-    return Gaussian.from_naturals((np.where(soft, shift, 0.0), np.where(soft, precision, 0.0)), point)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

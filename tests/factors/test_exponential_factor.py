@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln, polygamma, psi
+from wild_messages import wild_gaussians
 
 from heliograph.factors import Exp
 from heliograph.families import Gamma, Gaussian
@@ -114,17 +115,6 @@ def test_a_mean_that_no_float_holds_is_held_at_the_border_and_warns_nobody():
         belief = Exp().belief("out", {"z": Gaussian(m, v), "out": Gamma.uniform()})
         assert np.isfinite(belief.naturals).all()
         assert belief.proper
-
-
-def wild_gaussians(rng, n):
-    """Precisions from exp(-60) to exp(60), zero and negative ones, means to 50 deviations, point masses."""
-    precision = np.exp(rng.uniform(-60, 60, n)) * rng.choice([1, 1, 1, 1, 0, -1], n)
-    mean = rng.normal(size=n) * rng.choice([1.0, 10.0, 1e6], n)
-    mean += rng.choice([0, 50], n) / np.sqrt(np.abs(precision) + 1e-12)
-    point = np.where(rng.random(n) < 0.1, np.round(mean, 3), np.nan)
-    soft = np.isnan(point)
-    shift = np.where(precision == 0, rng.normal(size=n), mean * precision)
-    return Gaussian.from_naturals((np.where(soft, shift, 0.0), np.where(soft, precision, 0.0)), point)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit, polygamma, psi
+from wild_messages import wild_bernoullis, wild_gaussians
 
 from heliograph.factors import Logistic, LogisticBernoulli
 from heliograph.factors.logistic_label import _LIMITS, label_log_z, label_site
@@ -265,22 +266,6 @@ def test_the_site_is_the_quotient_of_belief_and_cavity():
     np.testing.assert_allclose([shift, precision], belief.naturals, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(tilt.ratio, 1 + v * tilt.bend, rtol=1e-9)
     np.testing.assert_allclose(tilt.mean, m + v * tilt.slope, rtol=1e-9, atol=1e-11)
-
-
-def wild_gaussians(rng, n):
-    """Precisions from exp(-60) to exp(60), zero and negative ones, means to 50 deviations, point masses."""
-    precision = np.exp(rng.uniform(-60, 60, n)) * rng.choice([1, 1, 1, 1, 0, -1], n)
-    mean = rng.normal(size=n) * rng.choice([1.0, 10.0, 1e6], n)
-    mean += rng.choice([0, 50], n) / np.sqrt(np.abs(precision) + 1e-12)
-    point = np.where(rng.random(n) < 0.1, np.round(mean, 3), np.nan)
-    soft = np.isnan(point)
-    shift = np.where(precision == 0, rng.normal(size=n), mean * precision)
-    return Gaussian.from_naturals((np.where(soft, shift, 0.0), np.where(soft, precision, 0.0)), point)
-
-
-def wild_bernoullis(rng, n):
-    """Fair, soft, nearly certain and certain labels."""
-    return Bernoulli.from_log_odds(rng.choice([-1.0, 1.0], n) * rng.choice([0.0, 0.3, 30.0, 800.0, np.inf], n))
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
