@@ -1,4 +1,4 @@
-"""An oracle of 1,000 draws: it converges, says what was reached, and does not claim better."""
+"""An oracle of 1,000 draws: it converges and says what was reached; on small plates it does not claim better."""
 
 import warnings
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import heliograph as hg
+from heliograph.operators.learned import Learned
 from heliograph.oracles import ImportanceOracle
 
 N_PROBLEMS = 20
@@ -19,31 +20,32 @@ def logistic_box():
     return logistic
 
 
+def solve(k, n):
+    """Realised KL to exact EP, what was stated, whether it converged and whether it warned, with a factor of its own."""
+    rng, box = np.random.default_rng(k), logistic_box()
+    x = rng.normal(size=(n, 4))
+    y = (rng.random(n) < 1 / (1 + np.exp(-x @ rng.normal(size=4)))).astype(float)
+    models = []
+    for learned in (False, True):
+        model = hg.Model()
+        w = model.gaussian("w", mean=np.zeros(4), covariance=np.eye(4))
+        model.bernoulli("y", box(x @ w) if learned else model.sigmoid(x @ w), observed=y)
+        models.append((model, w))
+    exact = models[0][0].infer(progress=False)[models[0][1]]
+    oracle = ImportanceOracle(1000, draws="random", budget=1000)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = models[1][0].infer(
+            operator=Learned(reference="none"), oracle=oracle, tolerance=1e-3, seed=k, progress=False
+        )
+    warned = any("answers of an oracle" in str(w.message) for w in caught)
+    return float(exact.kl(found[models[1][1]])), found.error_estimate, found.converged, warned
+
+
 @pytest.fixture(scope="module")
 def runs():
-    """Realised KL to exact EP, what was stated, whether it converged and whether it warned: each problem on its own."""
-    oracle = ImportanceOracle(1000, draws="random", budget=1000)
-    rows = []
-    for k in range(N_PROBLEMS):
-        rng, box = np.random.default_rng(k), logistic_box()
-        x = rng.normal(size=(60, 4))
-        y = (rng.random(60) < 1 / (1 + np.exp(-x @ rng.normal(size=4)))).astype(float)
-        models = []
-        for learned in (False, True):
-            model = hg.Model()
-            w = model.gaussian("w", mean=np.zeros(4), covariance=np.eye(4))
-            model.bernoulli("y", box(x @ w) if learned else model.sigmoid(x @ w), observed=y)
-            models.append((model, w))
-        exact = models[0][0].infer(progress=False)[models[0][1]]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = models[1][0].infer(
-                operator=hg.operators.learned.Learned(reference="none"),
-                oracle=oracle, tolerance=1e-3, seed=k, progress=False,
-            )  # fmt: skip
-        warned = any("answers of an oracle" in str(w.message) for w in caught)
-        rows.append((float(exact.kl(found[models[1][1]])), found.error_estimate, found.converged, warned))
-    return [np.array(column) for column in zip(*rows, strict=True)]
+    """Twenty problems of 60 labels."""
+    return [np.array(column) for column in zip(*(solve(k, 60) for k in range(N_PROBLEMS)), strict=True)]
 
 
 def test_it_converges(runs):
@@ -55,7 +57,15 @@ def test_it_says_that_the_tolerance_was_not_reached(runs):
     assert (runs[1] > 1e-3).mean() > 0.9
 
 
-def test_it_never_claims_better_than_it_is(runs):
+def test_on_plates_of_60_it_does_not_claim_better_than_it_is(runs):
     realised, stated = runs[:2]
     assert (realised <= stated).mean() >= 0.9
     assert (realised <= 5 * stated).all()
+
+
+@pytest.mark.xfail(
+    strict=True, reason="errors of few noisy labels pull a large plate the same way; stated for half of that (0204)"
+)
+def test_on_plates_of_200_it_does_not_claim_better_than_it_is():
+    realised, stated = np.array([solve(k, 200)[:2] for k in range(N_PROBLEMS)]).T
+    assert (realised <= stated).mean() >= 0.9
