@@ -1,4 +1,4 @@
-"""An oracle of 1,000 draws: it converges and says what was reached; on small plates it does not claim better."""
+"""An oracle of 1,000 draws: it converges, says what was reached and does not claim better."""
 
 import warnings
 
@@ -20,7 +20,7 @@ def logistic_box():
     return logistic
 
 
-def solve(k, n):
+def solve(k, n, reference="none"):
     """Realised KL to exact EP, what was stated, whether it converged and whether it warned, with a factor of its own."""
     rng, box = np.random.default_rng(k), logistic_box()
     x = rng.normal(size=(n, 4))
@@ -36,7 +36,7 @@ def solve(k, n):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = models[1][0].infer(
-            operator=Learned(reference="none"), oracle=oracle, tolerance=1e-3, seed=k, progress=False
+            operator=Learned(reference=reference), oracle=oracle, tolerance=1e-3, seed=k, progress=False
         )
     warned = any("answers of an oracle" in str(w.message) for w in caught)
     return float(exact.kl(found[models[1][1]])), found.error_estimate, found.converged, warned
@@ -59,13 +59,12 @@ def test_it_says_that_the_tolerance_was_not_reached(runs):
 
 def test_on_plates_of_60_it_does_not_claim_better_than_it_is(runs):
     realised, stated = runs[:2]
-    assert (realised <= stated).mean() >= 0.9
-    assert (realised <= 5 * stated).all()
+    assert (realised <= stated).mean() >= 0.95
+    assert (realised <= 2 * stated).all()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="errors of few noisy labels pull a large plate the same way; stated for half of that (0204)"
-)
-def test_on_plates_of_200_it_does_not_claim_better_than_it_is():
-    realised, stated = np.array([solve(k, 200)[:2] for k in range(N_PROBLEMS)]).T
-    assert (realised <= stated).mean() >= 0.9
+@pytest.mark.parametrize(("n", "reference"), [(200, "none"), (200, "auto"), (60, "auto")])
+def test_it_does_not_claim_better_than_it_is_on_other_plates_either(n, reference):
+    # errors of a few noisy labels pull all rows of a plate the same way, so they are counted as one (decision 0204)
+    realised, stated = np.array([solve(k, n, reference)[:2] for k in range(N_PROBLEMS)]).T
+    assert (realised <= stated).mean() >= 0.95

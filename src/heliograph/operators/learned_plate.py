@@ -162,7 +162,7 @@ class Plate:
         """Take the predictions of the open rows for good."""
         started = time.perf_counter()
         rows = self.rows if self.open is None else self.rows[self.open]
-        self.call.keep(rows, self._belief(), self.kl, self._log_variance())
+        self.call.keep(rows, self._belief(), self.kl, self._log_variance(), self.known.label_kl)
         self.call.prediction += time.perf_counter() - started
 
     def certain(self) -> bool:
@@ -198,9 +198,10 @@ class Plate:
             if done is not None:
                 self._learn(rows_of(incoming, done[0]), done[1])
             raise
-        ratio = 1.0 if self.known.process is None else self._compare(chosen, answer, auditing)
+        predicted = self.known.process is not None
+        self._learn(incoming, answer)  # at once: an interrupt must not come between
+        ratio = self._compare(chosen, answer, auditing) if predicted else 1.0
         self.call.take(self.rows[chosen], answer)
-        self._learn(incoming, answer)
         if ratio > _SURPRISE and len(self.known) >= self.known.n_fitted + _ENOUGH:
             self._refit()  # the world is not what the widths were chosen for
         self.open = np.setdiff1d(self._open(), chosen, assume_unique=True)
