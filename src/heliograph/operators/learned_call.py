@@ -235,7 +235,9 @@ class MessageCall(_Call):
                 found.gap[left] = 0.0
                 self.sure.append(np.delete(kl, left))
             chart = lattice.chart
-            self.keep(block, chart.belief(found.gap, chart.moments(seen[self.to])), kl, found.log_variance, known.label_kl)
+            self.keep(
+                block, chart.belief(found.gap, chart.moments(seen[self.to])), kl, found.log_variance, known.label_kl
+            )
         else:
             left = None
             shortcut.n_refused += len(kl)
