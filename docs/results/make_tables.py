@@ -84,7 +84,16 @@ def _exp4(result):
     )
 
 
-TABLES = {"exp1": _exp1, "exp2": _exp2, "exp3": _sequence, "exp4": _exp4, "exp5": _sequence}
+def _features(result):
+    rows = [
+        (name, *(f"{v:.3f}" for v in r["mean_abs_error"]))
+        for name, r in result["methods"].items()
+        if "mean_abs_error" in r
+    ]
+    return _table(("mean error of the kernel at D =", *map(str, result["settings"]["D"])), rows)
+
+
+TABLES = {"exp1": _exp1, "exp2": _exp2, "exp3": _sequence, "exp4": _exp4, "exp5": _sequence, "features": _features}
 
 if __name__ == "__main__":
     text = (HERE / "introduction.md").read_text()
