@@ -82,6 +82,19 @@ def test_plates_that_a_lattice_knows_cost_no_evaluation():
     assert (reply.expected_kl > 0).all()
 
 
+def test_audits_go_on_in_a_long_run_although_a_lattice_is_in_use():
+    rng = np.random.default_rng(12)
+    box, shortcut = settled(rng)
+    for _ in range(3):
+        send(box, rng, plate(rng))
+    before, n_trusted = shortcut.known.calibration.n_audits, shortcut.known.n_trusted
+    assert n_trusted > 3000
+    shortcut.known.n_trusted = 10**6
+    for _ in range(10):
+        send(box, rng, plate(rng))
+    assert before < shortcut.known.calibration.n_audits <= before + 3
+
+
 def test_the_same_seed_gives_the_same_bits_with_a_lattice_in_use():
     def run():
         rng = np.random.default_rng(3)

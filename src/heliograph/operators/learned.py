@@ -40,9 +40,10 @@ class Learned:
     incoming, to) that gives moments on the chart and summaries. `start` labels are asked by a pivoted design before
     anything is predicted. Beyond `landmarks` labels a direction is a process on as many landmarks, helped by the nearest
     labels. Past `budget` labels it learns no more: what it does not know is asked every time.
-    `audit` is the share of trusted messages that are checked by the oracle, as long as they are fewer than a tenth
-    of the labels. A row whose best correlation c with a label's row has ``1 - c^2`` above `novelty` is asked about
-    whatever its expected KL, since how large corrections are is itself only known where there are labels.
+    `audit` is the share of trusted messages that are checked by the oracle, as long as they are fewer than a tenth of
+    the labels, and one more for every tenfold of trusted messages. A row whose best correlation c with a label's row has
+    ``1 - c^2`` above `novelty` is asked about whatever its expected KL, since how large corrections are is itself only
+    known where there are labels.
     """
 
     name: ClassVar[str] = "learned"

@@ -138,10 +138,11 @@ class _Call:
     def calm(self, plate: Plate) -> None:
         """A plate was settled without asking."""
 
-    def keep(self, rows: Any, told: Any, kl: np.ndarray, log_variance: np.ndarray, label_kl: float) -> None:
+    def keep(self, rows: Any, told: Any, kl: np.ndarray, log_variance: np.ndarray, known: Correction) -> None:
         """Take predictions for good; what they may be wrong by counts as one error where noisy answers are behind all of them."""
         self.parts.append((rows, told))
-        if label_kl > self.tolerance:
+        known.n_trusted += len(kl)
+        if known.label_kl > self.tolerance:
             kl = kl * np.sqrt(self.n)
         if len(kl) == self.n:
             self.expected_kl, self.log_variance = kl, log_variance
@@ -235,9 +236,7 @@ class MessageCall(_Call):
                 found.gap[left] = 0.0
                 self.sure.append(np.delete(kl, left))
             chart = lattice.chart
-            self.keep(
-                block, chart.belief(found.gap, chart.moments(seen[self.to])), kl, found.log_variance, known.label_kl
-            )
+            self.keep(block, chart.belief(found.gap, chart.moments(seen[self.to])), kl, found.log_variance, known)
         else:
             left = None
             shortcut.n_refused += len(kl)

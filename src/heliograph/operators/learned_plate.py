@@ -5,6 +5,7 @@ Rows are asked in batches: the worst first, each as if those before it were know
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -19,6 +20,7 @@ from heliograph.operators.sight import kind_key, look
 __all__ = ["Plate", "auditable"]
 
 _AUDITED_SHARE = 0.1  # audits at most, for every label
+_LONG_RUN = 1000  # trusted messages, beyond which each tenfold allows one more: audits never stop for good
 _LABEL_SHARE = 0.5  # of what one message may be wrong by, that a label may
 _PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
 _SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are chosen anew
@@ -27,8 +29,9 @@ _NOTHING = np.zeros(0, dtype=int)
 
 
 def auditable(known: Correction) -> bool:
-    """Whether there may be one more audit."""
-    return known.calibration.n_audits < int(_AUDITED_SHARE * len(known))
+    """Whether there may be one more audit: a share of the labels, and one for every tenfold of trusted messages."""
+    long_run = int(math.log10(known.n_trusted / _LONG_RUN)) if known.n_trusted > _LONG_RUN else 0
+    return known.calibration.n_audits < int(_AUDITED_SHARE * len(known)) + long_run
 
 
 class Plate:
@@ -162,7 +165,7 @@ class Plate:
         """Take the predictions of the open rows for good."""
         started = time.perf_counter()
         rows = self.rows if self.open is None else self.rows[self.open]
-        self.call.keep(rows, self._belief(), self.kl, self._log_variance(), self.known.label_kl)
+        self.call.keep(rows, self._belief(), self.kl, self._log_variance(), self.known)
         self.call.prediction += time.perf_counter() - started
 
     def certain(self) -> bool:

@@ -53,6 +53,7 @@ class Correction:
         self.noise = np.zeros((0, n_outputs))
         self.own_kl = np.zeros(0)  # what each answer itself may be wrong by
         self.label_kl = 0.0  # what an answer is usually wrong by: the median of the latest
+        self.n_trusted = 0  # messages that were predicted and sent
         self.n_improper = 0  # answers whose message was improper
         self.used = False
         self.process: Process | Landmarks | None = None  # None before the first `start` labels, or while not used
@@ -231,7 +232,7 @@ class Correction:
     def state(self) -> dict[str, np.ndarray]:
         """Labels, widths and calibration as arrays."""
         arrays = {"inputs": self.inputs, "targets": self.targets, "noise": self.noise, "own_kl": self.own_kl}
-        arrays["n_improper"] = np.array(self.n_improper)
+        arrays |= {"n_improper": np.array(self.n_improper), "n_trusted": np.array(self.n_trusted)}
         arrays |= {f"calibration.{k}": a for k, a in self.calibration.state().items()}
         if self.process is not None:
             w = self.process.widths
@@ -251,6 +252,7 @@ class Correction:
         made = cls(inputs.shape[1], targets.shape[1], start, landmarks)
         made.inputs, made.targets, made.noise = inputs, targets, noise
         made.own_kl, made.n_improper = np.asarray(arrays["own_kl"], dtype=float), int(arrays["n_improper"])
+        made.n_trusted = int(arrays.get("n_trusted", 0))  # files of old have none
         if made.own_kl.shape != (len(inputs),):
             raise FileFormatError("the labels of a learned operator do not fit together")
         made.label_kl = float(np.median(made.own_kl[-_LATEST:])) if len(made.own_kl) else 0.0
