@@ -20,7 +20,7 @@ from heliograph.operators.sight import kind_key, look
 __all__ = ["Plate", "auditable"]
 
 _AUDITED_SHARE = 0.1  # audits at most, for every label
-_LONG_RUN = 1000  # trusted messages, beyond which each tenfold allows one more: audits never stop for good
+_LONG_RUN = 10_000  # trusted messages, beyond which each tenfold allows one more: audits never stop for good
 _LABEL_SHARE = 0.5  # of what one message may be wrong by, that a label may
 _PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
 _SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are chosen anew
