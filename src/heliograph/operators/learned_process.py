@@ -62,6 +62,7 @@ class Correction:
         self.calibration = Calibration()
         self._ready: dict[Any, _Ready] = {}  # precision -> the process laid out for it
         self._near: Neighbours | None = None  # the labels to be looked up by place, where there are landmarks
+        self._near_bare: Neighbours | None = None  # the same without their noise
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -113,7 +114,7 @@ class Correction:
                 self.condition(self.process.widths)
             else:
                 self.process = append(self.process, inputs, targets, own)
-        self._ready, self._near = {}, None
+        self._ready, self._near, self._near_bare = {}, None, None
 
     def use(self) -> None:
         """Make the process if there are labels enough."""
@@ -138,7 +139,7 @@ class Correction:
             self.process = sparse.condition(widths, self.inputs, self.targets, self._noise(), self.landmarks)
         else:
             self.process = condition(widths, self.inputs, self.targets, self._noise())
-        self._ready, self._near = {}, None
+        self._ready, self._near, self._near_bare = {}, None, None
 
     def _noise(self) -> np.ndarray | None:
         scale = (self.targets**2).mean(axis=0)
@@ -202,8 +203,9 @@ class Correction:
         with one_blas_thread():
             far = self._ready["bare"].predict(inputs)[1][:, 0] > _SEEN
         if isinstance(self.process, Landmarks) and far.any():
-            bare = Neighbours(self._bare.widths, self.inputs, np.zeros((len(self), 1)), None)
-            far[far] = bare.predict(inputs[far])[1][:, 0] > _SEEN
+            if self._near_bare is None:
+                self._near_bare = Neighbours(self._bare.widths, self.inputs, np.zeros((len(self), 1)), None)
+            far[far] = self._near_bare.predict(inputs[far])[1][:, 0] > _SEEN
         return far
 
     def spread(self, inputs: np.ndarray, limit: int) -> np.ndarray:
