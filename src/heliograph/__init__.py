@@ -16,7 +16,15 @@ from heliograph.engine import (
     infer,
     steps,
 )
-from heliograph.errors import ConvergenceWarning, HeliographError, ModelError, OracleWarning, UnsupportedError
+from heliograph.errors import (
+    AccuracyWarning,
+    ContradictionError,
+    ConvergenceWarning,
+    HeliographError,
+    ModelError,
+    OracleWarning,
+    UnsupportedError,
+)
 from heliograph.factors import supported
 from heliograph.factors.black_box import BlackBox, factor
 from heliograph.factors.saving import load_factor
@@ -39,10 +47,12 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+unknown"
 
 __all__ = [
+    "AccuracyWarning",
     "Bernoulli",
     "Beta",
     "BlackBox",
     "Categorical",
+    "ContradictionError",
     "ConvergenceWarning",
     "Dirichlet",
     "Family",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "AccuracyWarning",
     "ContradictionError",
     "ConvergenceWarning",
     "FactorError",
@@ -49,3 +50,7 @@ class ConvergenceWarning(UserWarning):
 
 class OracleWarning(UserWarning):
     """An oracle could not answer some messages; the old ones were kept."""
+
+
+class AccuracyWarning(UserWarning):
+    """The run settled, but what it settled on may be further from the truth than it looks; the message says where and why."""

@@ -305,8 +305,8 @@ class EvidenceCall(_Call):
 
 
 def _joined(parts: list[tuple[Any, Family]], n: int) -> Family:
-    """Messages of all rows from those of some, of which the later count."""
-    if len(parts) == 1:
+    """Messages of all rows from those of some, of which the later count; one part may hold all rows in another order."""
+    if len(parts) == 1 and np.array_equal(parts[0][0], np.arange(n)):
         return parts[0][1]
     kind = type(parts[0][1])
     naturals = tuple(np.empty((n, *a.shape[1:])) for a in parts[0][1].naturals)
