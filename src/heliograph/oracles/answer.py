@@ -41,6 +41,10 @@ class Answer(NamedTuple):
     failed: np.ndarray  # (n,) bool
     n_evaluations: int  # of the user's function
 
+    def failed_at(self, port: str) -> np.ndarray:
+        """The rows (n,) at which this port's belief is unknown: the whole row failed, or this direction alone."""
+        return self.failed | ~np.isfinite(self.expected_kl[port])
+
     @property
     def label_noise(self) -> np.ndarray:
         """The largest relative standard error of a row over its known ports, ``sqrt(2 expected_kl)``; infinite if failed."""
