@@ -22,11 +22,16 @@ POLICIES = ("auto", "keep mean", "allow", "skip")
 
 
 class Settled(NamedTuple):
-    """A message after the policy, and how many entries it had to touch."""
+    """A message after the policy, and which entries it had to touch."""
 
     message: Family
     n_improper: int  # messages that were not distributions (uniform ones are fine)
-    n_skipped: int  # entries where the old message was kept
+    skipped: np.ndarray | None = None  # entries where the old message was kept; None: nowhere
+
+    @property
+    def n_skipped(self) -> int:
+        """How many entries kept their old message."""
+        return 0 if self.skipped is None else int(self.skipped.sum())
 
 
 def finite(message: Family) -> np.ndarray:
@@ -47,7 +52,7 @@ def settle(new: Any, old: Any, cavity: Any, policy: str) -> Settled:
         tau = new.naturals[1]
         lowest = tau.min(initial=np.inf)
         if lowest >= 0 and np.isfinite(tau.sum()) and np.isfinite(new.naturals[0].sum()):
-            return Settled(new, 0, 0)
+            return Settled(new, 0)
     good = finite(new)
     improper = good & ~new.proper & ~new.is_uniform
     skip = ~good
@@ -59,9 +64,9 @@ def settle(new: Any, old: Any, cavity: Any, policy: str) -> Settled:
     if cavity is not None and improper.any():
         belief = new * cavity
         skip |= good & cavity.proper & ~belief.proper
-    if skip.any():
-        new = choose(skip, old, new)
-    return Settled(new, int(improper.sum()), int(skip.sum()))
+    if not skip.any():
+        return Settled(new, int(improper.sum()))
+    return Settled(choose(skip, old, new), int(improper.sum()), skip)
 
 
 def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
