@@ -3,7 +3,9 @@
 ``keep mean``: send the nearest message that leaves the belief's mean where it is and adds no negative precision
 (clipping the precision alone moves the mean and ruins the posterior). ``skip``: keep the old message. ``allow``: send
 it as it is; improper messages are honest values of the algebra, and exact EP has fixed points that hold some. ``auto``:
-``keep mean`` for messages that are estimates (sampled or learned), ``allow`` for exact ones.
+``allow`` for exact messages; for estimates (sampled or learned) ``keep mean`` where that changes the belief by no more than
+the estimate may be wrong by, or where nobody says how much that is, and ``allow`` where the message is improper beyond doubt
+(a tilted distribution of two modes is wider than its cavity).
 
 Whatever the policy, a message that is not finite or would make the receiving belief improper where it was proper is skipped.
 """
@@ -19,6 +21,8 @@ from heliograph.families import Beta, Categorical, Dirichlet, Family, Gamma, Gau
 __all__ = ["POLICIES", "Settled", "finite", "settle"]
 
 POLICIES = ("auto", "keep mean", "allow", "skip")
+
+_BEYOND_DOUBT = 10.0  # times what an estimate may be wrong by: a change of the belief above this is not its noise
 
 
 class Settled(NamedTuple):
@@ -43,10 +47,11 @@ def finite(message: Family) -> np.ndarray:
     return ok
 
 
-def settle(new: Any, old: Any, cavity: Any, policy: str) -> Settled:
+def settle(new: Any, old: Any, cavity: Any, policy: str, error: np.ndarray | None = None) -> Settled:
     """Apply the policy to a plate of new messages.
 
-    `cavity` is the message that came in from the receiver (None where the factor did not need it).
+    `cavity` is the message that came in from the receiver (None where the factor did not need it). `error` holds the
+    nats that each message may be wrong by: with it, the mean is kept only where that changes no more than they are.
     """
     if isinstance(new, Gaussian) and new.point is None:  # the common case, kept short
         tau = new.naturals[1]
@@ -58,7 +63,7 @@ def settle(new: Any, old: Any, cavity: Any, policy: str) -> Settled:
     skip = ~good
     if policy == "keep mean":
         if cavity is not None and improper.any():
-            new = _keep_mean(new, cavity, improper)
+            new = _keep_mean_within(new, cavity, improper, error)
     elif policy == "skip":
         skip |= improper
     if cavity is not None and improper.any():
@@ -82,6 +87,21 @@ def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
     nan = np.full(shape, np.nan)
     point = np.where(where, a.point if a.point is not None else nan, b.point if b.point is not None else nan)
     return a.from_naturals(naturals, None if np.isnan(point).all() else point)
+
+
+def _keep_mean_within(new: Any, cavity: Any, improper: np.ndarray, error: np.ndarray | None) -> Family:
+    """Keep the mean where a message is improper, but not where it is so beyond doubt."""
+    kept = _keep_mean(new, cavity, improper)
+    if error is None:
+        return kept
+    rows = np.flatnonzero(improper)
+    belief, instead = (new * cavity)[rows], (kept * cavity)[rows]
+    usable = belief.proper & instead.proper
+    gap = np.full(len(rows), 0.0)
+    gap[usable] = belief[usable].kl(instead[usable])
+    certain = np.zeros(len(improper), dtype=bool)
+    certain[rows] = gap > _BEYOND_DOUBT * error[rows]
+    return choose(certain, new, kept)
 
 
 def _keep_mean(new: Family, cavity: Family, improper: np.ndarray) -> Family:

@@ -82,18 +82,19 @@ class Sender:
         old = self.tables.sent[plate.position, task.to]
         old = old if rows is None else old[rows]
         policy = self.policy
-        failed = None
+        failed = error = None
         if plate.factor.learns:
             reply = plate.factor.send(task.to, incoming, self.conduct)  # type: ignore[attr-defined]
             new, failed = reply.message, reply.failed
-            policy = "keep mean" if policy == "auto" else policy
+            if policy == "auto":
+                policy, error = "keep mean", reply.expected_kl
         else:
             new = plate.factor.message(task.to, incoming, power)
             reply = None
             policy = "allow" if policy == "auto" else policy
         if power != 1.0:
             new = new ** (1.0 / power)
-        settled = settle(new, old, incoming.get(task.to), policy)
+        settled = settle(new, old, incoming.get(task.to), policy, error)
         message = settled.message
         if failed is not None and failed.any():
             message = choose(failed, old, message)
