@@ -22,7 +22,7 @@ __all__ = ["POLICIES", "Settled", "finite", "settle"]
 
 POLICIES = ("auto", "keep mean", "allow", "skip")
 
-_BEYOND_DOUBT = 10.0  # times what an estimate may be wrong by: a change of the belief above this is not its noise
+_BEYOND_DOUBT = 2.0  # times what an estimate may be wrong by: a change of the belief above this is more than its noise
 
 
 class Settled(NamedTuple):
