@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_ndtr
 from scipy.stats import multivariate_normal, norm
 
 import heliograph as hg
@@ -71,3 +72,11 @@ def test_an_evidence_that_doubles_cannot_hold_is_said_to_be_lost():
     model.gaussian("y", a, variance=1e-200, observed=1.0)
     with pytest.warns(hg.AccuracyWarning, match="lost to rounding"):
         assert np.isnan(model.infer().log_evidence)
+
+
+@pytest.mark.parametrize("bound", [5.0, 1e3, 9502.0, 1e5, 1e7, 1e8, 1e10])
+def test_the_evidence_of_a_bound_in_the_far_tail(bound):
+    model = hg.Model()
+    x = model.gaussian("x", 0.0, variance=1.0)
+    model.constrain(x > bound)
+    assert model.infer().log_evidence == pytest.approx(log_ndtr(-bound), rel=1e-13)

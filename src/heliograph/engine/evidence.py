@@ -25,7 +25,8 @@ from heliograph.graph.records import Graph, Plate
 
 __all__ = ["log_evidence"]
 
-_UNRESOLVED = 1e-2  # nats: what the rounding of a mean may cost; above this the evidence is not known
+_UNRESOLVED = 1e-2  # nats: what the rounding of means may cost; above this the evidence is not known
+_RELATIVE = 1e-9  # of the evidence itself, that rounding may cost besides
 
 
 def log_evidence(graph: Graph, tables: Tables, power: float = 1.0, conduct: Any = None) -> float:
@@ -49,7 +50,7 @@ def log_evidence(graph: Graph, tables: Tables, power: float = 1.0, conduct: Any 
                 total += _row_evidence(graph, tables, plate, centres)
             else:
                 total += _evidence(graph, tables, plate, power if plate.factor.powers else 1.0, conduct, centres)
-    if np.isnan(total) or rounding > _UNRESOLVED:
+    if np.isnan(total) or rounding > _UNRESOLVED + _RELATIVE * abs(total):
         warnings.warn(
             "the log evidence is lost to rounding: some variances are too small, or values too large, for double precision; "
             "choose units in which the values are near 1, or larger variances",
