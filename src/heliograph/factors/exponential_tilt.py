@@ -119,7 +119,10 @@ def cliff(log_height: np.ndarray, lift: float = 0.0) -> np.ndarray:
     far = np.logaddexp(0.0, _LOG_DROP - log_height)
     reach = 2.0 + np.logaddexp(0.0, np.log(DROP + 2.0 * lift * np.minimum(far, 1e300)) - log_height)
     if lift:
-        return reach
+        # exp(d) - 1 - d > d^2 / 2, so this is above as well, and far closer where the height is large
+        root = np.exp(np.maximum(-log_height, -700.0))
+        square = lift * root + np.sqrt((lift * root) ** 2 + 2.0 * DROP * root)
+        return np.minimum(reach, np.where(log_height > 0, square, np.inf))
     return np.minimum(reach, np.exp(np.minimum(0.5 * (np.log(2.0 * DROP) - log_height), 700.0)))
 
 
