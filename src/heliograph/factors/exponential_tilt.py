@@ -11,7 +11,7 @@ from scipy.special import wrightomega
 
 from heliograph.factors.quadrature import DROP, Panels, Tilt, chunks, newton_from_above, split_evenly
 
-__all__ = ["cliff", "exp_beyond_tangent", "exponential_gap", "exponential_tilt"]
+__all__ = ["cliff", "exp_beyond_tangent", "steep", "exponential_gap", "exponential_tilt"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _LOG_DROP = float(np.log(DROP))
@@ -55,7 +55,8 @@ class _Rows:
         gauss = np.sqrt(2.0 * DROP * v)
         start = np.minimum(lift * v + np.sqrt((lift * v) ** 2 + 2.0 * DROP * v), cliff(log_height, lift))
         high = newton_from_above(start, lambda d: _fall(d, 1.0, v, log_height, lift), 8)
-        low = -newton_from_above(gauss, lambda d: _fall(d, -1.0, v, log_height), 10)
+        left = np.minimum(gauss, steep(np.exp(np.minimum(log_height, 700.0))))
+        low = -newton_from_above(left, lambda d: _fall(d, -1.0, v, log_height), 10)
         zero = np.zeros_like(low)
         bends = np.maximum(-log_height, -1e300)[:, None] + _BENDS
         breaks = [split_evenly(low, zero, 4), split_evenly(zero, high, 4), np.minimum(bends, 1e300)]
@@ -124,6 +125,12 @@ def cliff(log_height: np.ndarray, lift: float = 0.0) -> np.ndarray:
         square = lift * root + np.sqrt((lift * root) ** 2 + 2.0 * DROP * root)
         return np.minimum(reach, np.where(log_height > 0, square, np.inf))
     return np.minimum(reach, np.exp(np.minimum(0.5 * (np.log(2.0 * DROP) - log_height), 700.0)))
+
+
+def steep(height: np.ndarray) -> np.ndarray:
+    """A d so large that ``height (exp(-d) - 1 + d)`` is above `DROP`, and not twice too large: it is > d^2 / (2 + d)."""
+    safe = np.maximum(height, 1e-300)
+    return 0.5 * (DROP + np.sqrt(DROP * (DROP + 8.0 * safe))) / safe
 
 
 def _fall(

@@ -58,7 +58,7 @@ class ProbitBernoulli(Factor):
                 log_odds = log_ndtr(t) - log_ndtr(-t)
             else:
                 log_odds = _tilt(m, v, power).log_z - _tilt(-m, v, power).log_z
-            return Bernoulli.from_log_odds(np.where(known, log_odds, 0.0))
+            return Bernoulli.from_log_odds(np.where(known, log_odds, 0.0), strict=False)
         shift, precision = gaussian_site(m, v, _soft_tilt(m, v, y.log_odds, power))
         return Gaussian.from_naturals((np.where(known, shift, 0.0), np.where(known, precision, 0.0)))
 

@@ -128,4 +128,5 @@ def _log_odds(a: Gaussian, b: Gaussian, out: Gaussian) -> Bernoulli:
     (first, second), _ = _weights(a, b, out)
     neither = ~np.isfinite(first) & ~np.isfinite(second)
     known = a.proper & b.proper & ~neither & ~np.isposinf(first) & ~np.isposinf(second) & ~out.is_uniform
-    return Bernoulli.from_log_odds(np.where(known, np.where(neither, 0.0, first) - np.where(neither, 0.0, second), 0.0))
+    odds = np.where(known, np.where(neither, 0.0, first) - np.where(neither, 0.0, second), 0.0)
+    return Bernoulli.from_log_odds(odds, strict=False)
