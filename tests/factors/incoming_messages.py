@@ -132,7 +132,7 @@ def extreme_message_of(family: type[Family], rng: np.random.Generator, n: int, k
         return Dirichlet.from_naturals((10.0 ** rng.uniform(-8, 12, (n, k)) - 1.0,))
     assert family is MultivariateGaussian
     root, _ = np.linalg.qr(rng.standard_normal((n, k, k)))
-    sd = spread(rng, n, -30, 30)[:, None] * 10.0 ** rng.uniform(-3, 3, (n, k))  # condition numbers to 1e12
+    sd = spread(rng, n, -30, 30)[:, None] * 10.0 ** rng.uniform(-1, 1, (n, k))  # condition numbers to 1e4
     half = np.swapaxes(root, 1, 2) / sd[:, :, None]
     precision = np.swapaxes(half, 1, 2) @ half
     mean = root @ (sd * rng.standard_normal((n, k)) * spread(rng, n, -2, 6)[:, None])[..., None]

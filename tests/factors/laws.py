@@ -264,3 +264,16 @@ def finite_rows(m: Family) -> np.ndarray:
         fine = ~np.isnan(a) & (a < np.inf) if isinstance(m, Categorical) else np.isfinite(a)
         good &= fine.all(axis=tuple(range(fine.ndim - rank, fine.ndim))) if rank else fine
     return good
+
+
+def rounding_of(m: Family) -> np.ndarray:
+    """How much of a deviation of its own a belief's mean is rounded by when it is kept in natural parameters."""
+    if isinstance(m, Gaussian):
+        return 1e-15 * (1.0 + np.abs(m.mean) / np.sqrt(np.maximum(m.variance, 1e-300)))
+    if isinstance(m, MultivariateGaussian):
+        fine = finite_rows(m) & m.proper
+        precision = np.where(fine[..., None, None], m.naturals[1], np.eye(m.dimension))
+        spreads = np.linalg.eigvalsh(precision)
+        white = np.abs(m.mean) * np.sqrt(np.diagonal(precision, axis1=-2, axis2=-1))
+        return 1e-15 * (1.0 + white.max(axis=-1)) * spreads[..., -1] / np.maximum(spreads[..., 0], 1e-300)
+    return np.full(m.shape, 1e-15)

@@ -21,6 +21,7 @@ _LEVELS = 60  # halvings after which a panel is as narrow as two neighbouring nu
 # Legendre coefficients 14 and 15 below this share of the row's integral: they fall geometrically, and Gauss' rule
 # is exact to degree 31, so its error is about the square of what is left out
 _RESOLVED = 1e-9
+_UNSURE = 1e-3  # share of the integral in unresolved panels from which on there is no answer: their error is its square
 _MOST = 2000  # panels a row: more are only needed where the density itself is rounding noise
 
 
@@ -82,6 +83,7 @@ def adapt(
     settled: list[np.ndarray] = []  # sums over finished panels, per row and test, relative to exp(scale)
     scale = np.zeros(n_rows)
     spent = np.zeros(n_rows, dtype=int)  # panels so far
+    unsure = np.zeros(n_rows)  # what panels that could not be halved further may be wrong by, relative to exp(scale)
     for level in range(_LEVELS):
         spent += np.bincount(row, minlength=n_rows)
         x = left[:, None] + (right - left)[:, None] * nodes
@@ -99,8 +101,11 @@ def adapt(
         values = [p] if tests is None else [p, *(p * np.abs(t) for t in tests(x, row[:, None]))]
         width = right - left
         # from the last level's scale to this one's; only those that underflowed there could overflow here
-        settled = [s * np.exp(np.minimum(scale - base, 700.0)) for s in settled] or [np.zeros(n_rows) for _ in values]
+        rise = np.exp(np.minimum(scale - base, 700.0))
+        settled = [s * rise for s in settled] or [np.zeros(n_rows) for _ in values]
+        unsure = unsure * rise
         scale = base
+        doubt = width * np.abs(p @ tail).max(axis=1)
         good = np.ones(row.shape[0], dtype=bool)
         found = np.zeros(n_rows, dtype=bool)
         parts = []
@@ -116,8 +121,11 @@ def adapt(
         if not found.all():
             good = np.where(found[row], good, ~_near_top(peak, left, row, highest))
         middle = 0.5 * (left + right)
-        good |= (spent[row] > _MOST) | lost[row]
-        good |= (middle <= left) | (middle >= right) | (level == _LEVELS - 1)
+        good |= lost[row]
+        forced = ~good & ((spent[row] > _MOST) | (middle <= left) | (middle >= right) | (level == _LEVELS - 1))
+        if forced.any():
+            good |= forced
+            unsure += np.bincount(row[forced], weights=doubt[forced], minlength=n_rows)
         done.append((row[good], left[good], right[good], log_p[good]))
         np.maximum.at(top, row[good], peak[good])
         settled = [
@@ -133,7 +141,7 @@ def adapt(
     base = np.where(np.isfinite(top), top, 0.0)
     weight = (right - left)[:, None] * weights * np.exp(log_p - base[row][:, None])
     total = np.bincount(row, weights=weight.sum(axis=1), minlength=n_rows)
-    total = np.where(total > 0, total, np.nan)
+    total = np.where((total > 0) & (unsure * np.exp(np.minimum(scale - base, 700.0)) <= _UNSURE * total), total, np.nan)
     weight /= total[row][:, None]
     log_z = base + np.log(total)
     return Rule(row, left[:, None] + (right - left)[:, None] * nodes, weight, log_z, centre)
@@ -177,6 +185,20 @@ def real_roots(coefficients: np.ndarray, default: np.ndarray) -> np.ndarray:
     fine = np.isfinite(coefficients).all(axis=1)
     companion[:, 0, :] = -np.where(fine[:, None], coefficients, 0.0)
     roots = _eigenvalues(companion)
+    # a root far smaller than the largest is rounding: of the reversed polynomial it is the largest
+    size = np.abs(roots)
+    tiny = fine & (size.min(axis=1) < 1e-8 * size.max(axis=1)) & (coefficients[:, -1] != 0)
+    if tiny.any():
+        c = coefficients[tiny]
+        companion[tiny, 0, :] = -np.concatenate([c[:, -2::-1], np.ones((len(c), 1))], axis=1) / c[:, -1:]
+        known = np.isfinite(companion[tiny]).all(axis=(1, 2))
+        inverse = _eigenvalues(np.where(known[:, None, None], companion[tiny], 0.0))
+        inverse = np.take_along_axis(inverse, np.abs(inverse).argsort(axis=1)[:, ::-1], axis=1)  # smallest root first
+        order = size[tiny].argsort(axis=1)
+        old = np.take_along_axis(roots[tiny], order, axis=1)
+        small = (np.abs(old) < 1e-4 * np.abs(old[:, -1:])) & known[:, None] & (inverse != 0)
+        roots = roots.astype(complex)
+        roots[tiny] = np.where(small, 1.0 / np.where(inverse == 0, 1.0, inverse), old)
     real = (np.abs(roots.imag) <= 1e-3 * np.abs(roots)) & fine[:, None]
     return np.where(real, roots.real, default[:, None])
 

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, psi
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.exponential_tilt import cliff, exp_beyond_tangent, steep
+from heliograph.factors.exponential_tilt import cliff, exp_beyond_tangent
 from heliograph.factors.incoming import as_message
 from heliograph.factors.logistic_tilt import beyond_tangent
-from heliograph.factors.quadrature import DROP, Panels, chunks, newton_from_above, split_evenly
+from heliograph.factors.quadrature import DROP, Panels, chunks, newton_from_above, split_evenly, steep
 from heliograph.families import Family, Gamma
 
 __all__ = ["CompoundGamma"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import wrightomega
 
-from heliograph.factors.quadrature import DROP, Panels, Tilt, chunks, newton_from_above, split_evenly
+from heliograph.factors.quadrature import DROP, Panels, Tilt, chunks, newton_from_above, split_evenly, steep
 
-__all__ = ["cliff", "exp_beyond_tangent", "steep", "exponential_gap", "exponential_tilt"]
+__all__ = ["cliff", "exp_beyond_tangent", "exponential_gap", "exponential_tilt"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _LOG_DROP = float(np.log(DROP))
@@ -125,12 +125,6 @@ def cliff(log_height: np.ndarray, lift: float = 0.0) -> np.ndarray:
         square = lift * root + np.sqrt((lift * root) ** 2 + 2.0 * DROP * root)
         return np.minimum(reach, np.where(log_height > 0, square, np.inf))
     return np.minimum(reach, np.exp(np.minimum(0.5 * (np.log(2.0 * DROP) - log_height), 700.0)))
-
-
-def steep(height: np.ndarray) -> np.ndarray:
-    """A d so large that ``height (exp(-d) - 1 + d)`` is above `DROP`, and not twice too large: it is > d^2 / (2 + d)."""
-    safe = np.maximum(height, 1e-300)
-    return 0.5 * (DROP + np.sqrt(DROP * (DROP + 8.0 * safe))) / safe
 
 
 def _fall(

@@ -20,6 +20,7 @@ from heliograph.factors.quadrature import (
     chunks,
     newton_from_above,
     split_evenly,
+    steep,
 )
 
 __all__ = ["beyond_tangent", "logistic_gap", "logistic_tilt"]
@@ -82,7 +83,9 @@ class _Bell:
         self.z0 = z0 = _peak(-np.abs(c), m, v, a, b)
         n = np.maximum(self.n, 0.0)
         gauss = np.sqrt(2.0 * DROP * v * np.where(self.n < 0, 2.0, 1.0))
-        low = -newton_from_above(gauss, lambda d: _fall(d, -1.0, z0, v, n), 10)
+        # the slope's slope p q falls no faster than exp(-|d|), so the fall is at least n p q (exp(-d) - 1 + d)
+        near = np.minimum(gauss, steep(n * expit(z0) * expit(-z0)))
+        low = -newton_from_above(near, lambda d: _fall(d, -1.0, z0, v, n), 10)
         end = top = np.zeros_like(z0)
         if lift:
             end = -z0
@@ -90,7 +93,8 @@ class _Bell:
             # the lifted density is highest near d = v, or where the lift ends
             tops = (-DROP - _fall(d, 1.0, z0, v, n, end)[0] for d in (np.minimum(v, end), end))
             top = np.maximum(top, np.maximum(*tops))
-        high = newton_from_above(gauss, lambda d: _fall(d, 1.0, z0, v, n, end, top), 10)
+        start = gauss if lift else near
+        high = newton_from_above(start, lambda d: _fall(d, 1.0, z0, v, n, end, top), 10)
         bend = np.log(np.maximum(n, 1.0))
         breaks = [
             split_evenly(low, np.zeros_like(low), 4),
@@ -144,6 +148,10 @@ class _Hills:
         # the common height: the square that was completed
         self.log_z += 0.25 * ((left - m) * (left + m) + (right - m) * (right + m)) / v
         self.log_z -= 0.5 * (_LOG_2PI + np.log(v))
+        # the hills' heights are large numbers of which only the difference counts: without its digits no answer
+        lost = 2e-16 * (np.abs(n * c) + np.maximum(left**2, right**2) / v) > 1e-3
+        self.panels.weight = np.where(of(lost), np.nan, self.panels.weight)
+        self.log_z = np.where(lost, np.nan, self.log_z)
 
     def tilt(self) -> tuple[np.ndarray, ...]:
         """The fields of a `Tilt`."""

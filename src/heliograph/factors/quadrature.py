@@ -29,6 +29,7 @@ __all__ = [
     "mixed",
     "newton_from_above",
     "split_evenly",
+    "steep",
 ]
 
 CHUNK = 256  # rows of a plate integrated at once: their nodes, some 300 a row, stay in the cache
@@ -190,3 +191,9 @@ def newton_from_above(
         value, slope = f(x)
         x = x - np.maximum(value, 0.0) / slope
     return x
+
+
+def steep(height: np.ndarray) -> np.ndarray:
+    """A d so large that ``height (exp(-d) - 1 + d)`` is above `DROP`, and not twice too large: it is > d^2 / (2 + d)."""
+    safe = np.maximum(height, 1e-300)
+    return 0.5 * (DROP + np.sqrt(DROP * (DROP + 8.0 * safe))) / safe
