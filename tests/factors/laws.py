@@ -277,3 +277,148 @@ def rounding_of(m: Family) -> np.ndarray:
         white = np.abs(m.mean) * np.sqrt(np.diagonal(precision, axis1=-2, axis2=-1))
         return 1e-15 * (1.0 + white.max(axis=-1)) * spreads[..., -1] / np.maximum(spreads[..., 0], 1e-300)
     return np.full(m.shape, 1e-15)
+
+
+# ---- (b) and (d) ---------------------------------------------------------------------------------------------------
+def order_law(factor: Factor, incoming: dict, rng: np.random.Generator) -> None:
+    """Law (b): rows in any order give the same rows. A `Prior` holds its own plate, and is put in order with it."""
+    n = _plate_size(factor, incoming)
+    order = rng.permutation(n)
+    shuffled = rows_of(incoming, order)
+    for to in targets(factor):
+        _assert_same(factor, to, factor.message(to, incoming)[order], _at(factor, order).message(to, shuffled), incoming)
+    np.testing.assert_allclose(_at(factor, order).log_z(shuffled), factor.log_z(incoming)[order], rtol=1e-9, atol=1e-9)
+
+
+def plate_law(factor: Factor, incoming: dict) -> None:
+    """Law (d): a plate equals its rows one by one, as plates of one row."""
+    n = _plate_size(factor, incoming)
+    for to in targets(factor):
+        whole, log_z = factor.message(to, incoming), factor.log_z(incoming)
+        for i in range(n):
+            one, alone = rows_of(incoming, slice(i, i + 1)), _at(factor, slice(i, i + 1))
+            _assert_same(factor, to, alone.message(to, one), whole[i : i + 1], one)
+            np.testing.assert_allclose(alone.log_z(one), log_z[i : i + 1], rtol=1e-9, atol=1e-9)
+
+
+def _plate_size(factor: Factor, incoming: dict) -> int:
+    return incoming[targets(factor)[0]].shape[0]
+
+
+def _at(factor: Factor, index: object) -> Factor:
+    """The factor for some rows of its plate: only a prior's own message has a plate."""
+    fixed = getattr(factor, "fixed", None)
+    return factor if fixed is None else type(factor)(fixed[index])  # type: ignore[call-arg]
+
+
+def _assert_same(factor: Factor, to: str, a: Family, b: Family, incoming: dict) -> None:
+    """The same messages but for the rounding of a batched and of a single product, which narrow cavities amplify."""
+    np.testing.assert_array_equal(a.is_point, b.is_point, err_msg=f"{factor.name} to {to}")
+    for x, y, own, rank in zip(a.naturals, b.naturals, incoming[to].naturals, a.ranks, strict=True):
+        axes = tuple(range(-rank, 0))
+        per_row = (lambda v, axes=axes: np.abs(v).max(axis=axes, keepdims=True)) if rank else np.abs
+        scale = np.maximum(per_row(x), per_row(y))
+        scale = scale + (per_row(own) if own.shape == x.shape else np.abs(own).max())
+        off = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+        assert (off <= 1e-9 * scale).all(), f"{factor.name} to {to}: a row changes with its neighbours, by {off.max():.3g}"
+
+
+# ---- (c) -----------------------------------------------------------------------------------------------------------
+class Units(NamedTuple):
+    """A change of units under which the factor is the same: what every port is multiplied with, and moved by.
+
+    A port is multiplied with ``unit ** power`` and then moved by ``offset * move``. Where the factor's density has the
+    dimension ``unit ** -density``, `log_z` falls by ``density log unit``.
+    """
+
+    scales: dict[str, float] = {}  # noqa: RUF012  (never changed)
+    moves: dict[str, float] = {}  # noqa: RUF012
+    density: float = 0.0
+    logs: dict[str, float] = {}  # noqa: RUF012  ports that are logarithms: moved by log(unit) times this
+
+
+def in_units(value: object, unit: float, offset: float) -> object:
+    """A message, or data, of which the variable is multiplied with `unit` and then moved by `offset`."""
+    if isinstance(value, Gaussian):
+        mean = np.where(np.isnan(value.mean), 0.0, value.mean) * unit + offset
+        tau = value.naturals[1] / unit / unit
+        shift = np.where(value.naturals[1] == 0, value.naturals[0] / unit, mean * tau)
+        point = None if value.point is None else value.point * unit + offset
+        return Gaussian.from_naturals((shift, tau) if point is None else (np.where(value.is_point, 0, shift), tau), point)
+    if isinstance(value, MultivariateGaussian):
+        tau = value.naturals[1] / unit / unit
+        shift = value.naturals[0] / unit + offset * tau.sum(axis=-1)
+        point = None if value.point is None else value.point * unit + offset
+        return MultivariateGaussian.from_naturals((shift, tau), point)
+    if isinstance(value, Gamma):
+        assert offset == 0
+        point = None if value.point is None else value.point * unit
+        return Gamma.from_naturals((value.naturals[0], value.naturals[1] / unit), point)
+    assert not isinstance(value, Family), f"{type(value).__name__} messages have no unit"
+    return np.asarray(value) * unit + offset
+
+
+def units_law(factor: Factor, incoming: dict, units: Units, k: int, tolerance: float = 1e-6) -> None:
+    """Law (c): with ports in units of 10^k, and moved by 10^k, beliefs and log Z are those of the plain ones."""
+    for unit, offset in ((10.0**k, 0.0), (1.0, 10.0**k)):
+        if (offset and not units.moves) or (unit != 1.0 and not (units.scales or units.logs)):
+            continue
+
+        def change(port: str, value: object, unit: float = unit, offset: float = offset) -> object:
+            moved = offset * units.moves.get(port, 0.0) + units.logs.get(port, 0.0) * np.log(unit)
+            scale = unit ** units.scales.get(port, 0.0)
+            return value if scale == 1.0 and moved == 0.0 else in_units(value, scale, moved)
+
+        other = {p: change(p, m) for p, m in incoming.items()}
+        before, after = factor.log_z(incoming), factor.log_z(other) + units.density * np.log(unit)
+        both = np.isfinite(before)
+        np.testing.assert_array_equal(both, np.isfinite(after), err_msg=f"{factor.name} log_z, unit 1e{k}")
+        # a mean moved by 10^k is rounded by 10^k eps, which is this share of the narrowest deviation there is
+        lost = _digits_lost(incoming, other)
+        off = np.where(both, np.abs(after - before), 0.0)
+        assert (off <= (tolerance + 100.0 * lost) * (1.0 + np.abs(np.where(both, before, 0.0)))).all(), (
+            f"{factor.name} log_z, unit 1e{k}, offset {offset:g}: {before} becomes {after}"
+        )
+        for to in targets(factor):
+            expected, found = change(to, factor.belief(to, incoming)), factor.belief(to, other)
+            _assert_near(f"{factor.name} to {to}, unit {unit:g}, offset {offset:g}", expected, found, tolerance + 100 * lost)
+
+
+def _digits_lost(*incomings: dict) -> np.ndarray | float:
+    """eps times the largest ratio of a mean to a deviation among all Gaussian ports, row by row."""
+    worst: np.ndarray | float = 0.0
+    for incoming in incomings:
+        size, narrow = 0.0, np.inf
+        for m in incoming.values():
+            if isinstance(m, (Gaussian, MultivariateGaussian)):
+                sd = np.sqrt(np.where(m.proper & ~m.is_point.reshape(m.shape), 1.0, np.inf))
+                own = np.where(np.isfinite(m.variance) & (m.variance > 0), np.sqrt(np.abs(m.variance)), np.inf)
+                mean = np.where(np.isnan(m.mean), 0.0, np.abs(m.mean))
+                if isinstance(m, MultivariateGaussian):
+                    own, mean = own.min(axis=-1), mean.max(axis=-1)
+                size, narrow = np.maximum(size, mean), np.minimum(narrow, own * sd)
+        worst = np.maximum(worst, 2e-16 * size / narrow)
+    return worst
+
+
+def _assert_near(what: str, a: Family, b: Family, tolerance: np.ndarray | float) -> None:
+    """The same belief to a share of its own width."""
+    both = a.proper & b.proper & ~a.is_point & ~b.is_point & finite_rows(a) & finite_rows(b)
+    np.testing.assert_array_equal(a.is_point, b.is_point, err_msg=what)
+    np.testing.assert_array_equal(finite_rows(a), finite_rows(b), err_msg=what)
+    with np.errstate(all="ignore"):
+        kl = np.where(both, np.maximum(a.kl(b), b.kl(a)), 0.0)
+    assert (kl <= np.asarray(tolerance) ** 2 + 1e-12).all(), f"{what}: {a} becomes {b}, KL {kl.max():.3g}"
+
+
+# ---- (e) -----------------------------------------------------------------------------------------------------------
+def silence_law(factor: Factor, incoming: dict) -> None:
+    """Law (e): a factor is a density of its child, so with a uniform child log Z is that of the uniform message."""
+    child = incoming[factor.child]
+    silent = {**incoming, factor.child: child.as_uniform()}
+    # a uniform message that is proper counts as a distribution: 1/2 for a Bernoulli, 1/K for a category
+    expected = -child.as_uniform().log_normaliser()
+    log_z = factor.log_z(silent)
+    known = np.isfinite(log_z)
+    np.testing.assert_allclose(np.where(known, log_z, expected), expected, atol=1e-7, err_msg=factor.name)
+    assert known.mean() > 0.5, f"{factor.name}: with a silent child log_z is {log_z}"
