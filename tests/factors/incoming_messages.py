@@ -9,6 +9,7 @@ import pkgutil
 import numpy as np
 
 import heliograph.factors as room
+from heliograph.errors import ContradictionError, UnsupportedError
 from heliograph.factors import Factor, Prior
 from heliograph.families import (
     Bernoulli,
@@ -214,6 +215,23 @@ def extreme_incoming_of(factor: Factor, family: int, rng: np.random.Generator, n
 def _nth(factor: Factor, port: str, family: int) -> type[Family]:
     families = factor.families[port]
     return families[family % len(families)]
+
+
+def answerable(factor: Factor, incoming: dict) -> dict:
+    """The rows that are no contradiction and no unsupported combination: those are errors of the model, not of a row."""
+    n = incoming[targets(factor)[0]].shape[0]
+    keep = []
+    for i in range(n):
+        one = rows_of(incoming, slice(i, i + 1))
+        try:
+            factor.log_z(one)
+            for to in targets(factor):
+                factor.belief(to, one)
+                factor.message(to, one)
+        except (ContradictionError, UnsupportedError):
+            continue
+        keep.append(i)
+    return rows_of(incoming, np.array(keep, dtype=int))
 
 
 def rows_of(incoming: dict, index: object) -> dict:

@@ -33,14 +33,21 @@ UNITS["scale"] = {
     for i, d in ((0, 1.0), (1, 3.0))
 }
 UNITS["shift"] = {
-    i: [Units({"x": 1.0, "constant": 1.0, "out": 1.0}, {"x": 1.0, "out": 1.0}, density=d)] for i, d in ((0, 1.0), (1, 3.0))
+    i: [Units({"x": 1.0, "constant": 1.0, "out": 1.0}, {"x": 1.0, "out": 1.0}, density=d)]
+    for i, d in ((0, 1.0), (1, 3.0))
 }
 _same("gaussian", [Units({"mean": 1.0, "variance": 2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=1.0)])
-_same("multivariate_gaussian", [Units({"mean": 1.0, "covariance": 2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=3.0)])
+_same(
+    "multivariate_gaussian", [Units({"mean": 1.0, "covariance": 2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=3.0)]
+)
 _same("gaussian_precision", [Units({"mean": 1.0, "precision": -2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=1.0)])
 _same(
     "product",
-    [Units({"a": 1.0, "out": 1.0}, density=1.0), Units({"b": 1.0, "out": 1.0}, density=1.0), Units({"a": 1.0, "b": -1.0})],
+    [
+        Units({"a": 1.0, "out": 1.0}, density=1.0),
+        Units({"b": 1.0, "out": 1.0}, density=1.0),
+        Units({"a": 1.0, "b": -1.0}),
+    ],
 )
 _same("maximum", [Units(_ALL, {"a": 1.0, "b": 1.0, "out": 1.0}, density=1.0)])
 _same("select", [Units(_ALL, {"a": 1.0, "b": 1.0, "out": 1.0}, density=1.0)])

@@ -56,7 +56,9 @@ class GammaRate(Factor):
         if np.any(needed):
             tilt = _tilt(s, rate, x, power, needed, to)
             good = tilt.valid
-            belief = Gamma.from_mean_and_log_gap(np.where(good, tilt.mean, 1.0), np.where(good, tilt.log_gap, 1.0), strict=False)
+            belief = Gamma.from_mean_and_log_gap(
+                np.where(good, tilt.mean, 1.0), np.where(good, tilt.log_gap, 1.0), strict=False
+            )
             first = np.where(good, belief.naturals[0] - own.naturals[0], first)
             second = np.where(good, belief.naturals[1] - own.naturals[1], second)
         return Gamma.from_naturals((first, second))

@@ -85,7 +85,9 @@ class GaussianPrecision(Factor):
         own = precision.naturals
         # a message of rate 0 gives tau no mean
         soft = tilt.valid & ~precision.is_point & ~tilt.silent & (own[1] > 0)
-        belief = Gamma.from_mean_and_log_gap(np.where(soft, tilt.mean, 1.0), np.where(soft, tilt.log_gap, 1.0), strict=False)
+        belief = Gamma.from_mean_and_log_gap(
+            np.where(soft, tilt.mean, 1.0), np.where(soft, tilt.log_gap, 1.0), strict=False
+        )
         half, rate = np.where(soft, belief.naturals[0] - own[0], 0.0), np.where(soft, belief.naturals[1] - own[1], 0.0)
         # x and mean known: the conjugate message, which never looks at its own port
         known = x.is_point & mean.is_point

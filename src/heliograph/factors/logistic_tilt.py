@@ -84,7 +84,8 @@ class _Bell:
         n = np.maximum(self.n, 0.0)
         gauss = np.sqrt(2.0 * DROP * v * np.where(self.n < 0, 2.0, 1.0))
         # the slope's slope p q falls no faster than exp(-|d|), so the fall is at least n p q (exp(-d) - 1 + d)
-        near = np.minimum(gauss, steep(n * expit(z0) * expit(-z0)))
+        bent = n * expit(z0) * expit(-z0)
+        near = np.minimum(gauss, steep(bent))
         low = -newton_from_above(near, lambda d: _fall(d, -1.0, z0, v, n), 10)
         end = top = np.zeros_like(z0)
         if lift:
@@ -93,7 +94,7 @@ class _Bell:
             # the lifted density is highest near d = v, or where the lift ends
             tops = (-DROP - _fall(d, 1.0, z0, v, n, end)[0] for d in (np.minimum(v, end), end))
             top = np.maximum(top, np.maximum(*tops))
-        start = gauss if lift else near
+        start = np.minimum(gauss, steep(bent, 1.0)) if lift else near
         high = newton_from_above(start, lambda d: _fall(d, 1.0, z0, v, n, end, top), 10)
         bend = np.log(np.maximum(n, 1.0))
         breaks = [

@@ -159,7 +159,10 @@ def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarr
     eye = np.eye(d)
     xa, xb = _point_or_zero(a), _point_or_zero(b)
     at_a, at_b = a.is_point, b.is_point
-    va, vb = np.where(proper_a[..., None, None], a.covariance, 0.0), np.where(proper_b[..., None, None], b.covariance, 0.0)
+    va, vb = (
+        np.where(proper_a[..., None, None], a.covariance, 0.0),
+        np.where(proper_b[..., None, None], b.covariance, 0.0),
+    )
     ma, mb = np.where(proper_a[..., None], a.mean, xa), np.where(proper_b[..., None], b.mean, xb)
     both_points = at_a & at_b
     gap = ma - mb

@@ -47,7 +47,9 @@ def tail(t: np.ndarray) -> Tail:
     far = t < -_FAR
     if far.any():
         x = -t[far]
-        k = 2.0 * _TERMS / (np.sqrt(x * x + 4.0 * _TERMS) + x)  # where the fraction stands still: the best guess of the rest
+        k = (
+            2.0 * _TERMS / (np.sqrt(x * x + 4.0 * _TERMS) + x)
+        )  # where the fraction stands still: the best guess of the rest
         for j in range(_TERMS, 1, -1):
             k = j / (x + k)
         first = 1.0 / (x + k)

@@ -180,7 +180,10 @@ class Family:
         Such an entry passes through the algebra as NaN, is not proper, and leaves its neighbours alone.
         """
         naturals = tuple(
-            [np.where(rows.reshape(rows.shape + (1,) * r), np.nan, a) for a, r in zip(self.naturals, self.ranks, strict=True)]
+            [
+                np.where(rows.reshape(rows.shape + (1,) * r), np.nan, a)
+                for a, r in zip(self.naturals, self.ranks, strict=True)
+            ]
         )
         if self.point is None:
             return self.from_naturals(naturals)

@@ -126,7 +126,7 @@ class Bernoulli(Family):
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:
         """``log(1 + exp(log_odds))``, so log 2 where uniform; 0 at a point mass."""
-        n = np.logaddexp(0.0, self.naturals[0])
+        n = -log_expit(-self.naturals[0])
         return n if self.point is None else np.where(self.is_point, 0.0, n)
 
     def log_density(self, x: Any) -> np.ndarray:
