@@ -26,6 +26,7 @@ class Factor(NamedTuple):
     typical: Callable[[np.ndarray], np.ndarray] | None = None  # a noiseless value of the output, where there is noise
     no_moments: bool = False  # the output has no variance without a proper message on it
     least_mean: float = 0.0  # of the last input, where the function has a pole at 0
+    linear: Callable[[np.ndarray], np.ndarray] | None = None  # given the second input the function is this times the first
 
 
 def _value(f: Factor, inputs: list[np.ndarray]) -> np.ndarray:
@@ -95,10 +96,30 @@ def truth(f: Factor, messages: dict[str, Any]) -> dict[str, Family]:
             return Given(log_p[v], (v.astype(float),))
     else:
         look = deterministic(f.sampler.function, out)
+    if f.linear is not None:
+        return _given_the_second(f, inputs, out)
     if len(inputs) == 2:
         return two_unknown(inputs, family, look)
     port, message = next(iter(inputs.items()))
     return one_unknown(port, message, family, look)
+
+
+def _given_the_second(f: Factor, inputs: dict[str, Any], out: Any) -> dict[str, Family]:
+    """``out = c(b) a``: given b everything is Gaussian, and only b is left to integrate."""
+    (first, a), (second, b) = inputs.items()
+    m, v = float(a.mean[0]), float(a.variance[0])
+
+    def look(x: dict[str, np.ndarray], to: str) -> Given:
+        c = f.linear(x[second])  # type: ignore[misc]
+        log_l, mean, variance = _gaussian_given(c * m, c**2 * v + 1e-300, out)
+        if to == "out":
+            return Given(log_l, (mean, variance))
+        shift, precision = (float(p[0]) for p in out.naturals)
+        total = 1 / v + c**2 * precision
+        return Given(log_l, ((m / v + c * shift) / total, 1 / total))
+
+    found = {to: one_unknown(second, b, Gaussian, lambda x, to=to: look(x, to)) for to in (first, "out")}
+    return {first: found[first]["out"], second: found["out"][second], "out": found["out"]["out"]}
 
 
 def _gaussian_given(mean: np.ndarray, variance: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -190,8 +211,8 @@ DETERMINISTIC = {
         _plain(lambda z: np.zeros_like(z) + 0.7, Gaussian, "constant"),
         _plain(lambda z: (z > 0.3) & (z < 2.0), Bernoulli, "between"),
         _plain(lambda x: x**1.5, Gamma, "power of Gamma", input_family=Gamma),
-        _plain(lambda a, b: a * b, Gaussian, "product", widest=4.0, narrowest=0.02),
-        _plain(lambda a, b: a / b, Gaussian, "ratio", widest=4.0, narrowest=0.02, no_moments=True, least_mean=3.0),
+        _plain(lambda a, b: a * b, Gaussian, "product", widest=4.0, narrowest=0.02, linear=lambda b: b),
+        _plain(lambda a, b: a / b, Gaussian, "ratio", widest=4.0, narrowest=0.02, no_moments=True, least_mean=3.0, linear=lambda b: 1 / b),
         _plain(lambda a, b: np.sqrt(a**2 + b**2), Gaussian, "range", widest=4.0, narrowest=0.02),
         _plain(lambda a, b: np.maximum(a, b), Gaussian, "maximum", widest=4.0, narrowest=0.02),
     )

@@ -94,13 +94,46 @@ def one_unknown(port: str, message: Any, family: type[Family], look: Look) -> di
         middle = 0.5 * (low + high)
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     low, high = np.concatenate(leaves).T
+    u, given, w = _by_leaves(at, low, high)
+    return {port: project(type(message), w, (back(u),)), "out": project(family, w, given.output)}
+
+
+def _by_leaves(at: Any, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, Given, np.ndarray]:
+    """Nodes and weights in leaves that are halved, at a kink or a jump, until the output's moments no longer change."""
+    done: list[np.ndarray] = []
+    u, given, w, log_w = _nodes(at, low, high)
+    top = log_w.max()
+    first = given.output[0] if given.output[0].ndim == 1 else given.output[0][:, 0]
+    centre = np.average(first, weights=w)
+    scale = np.sqrt(np.average((first - centre) ** 2, weights=w)) or 1.0
+    total = np.exp(log_w - top).sum()
+
+    def sums(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        _, g, _, log_v = _nodes(at, a, b)
+        v = g.output[0] if g.output[0].ndim == 1 else g.output[0][:, 0]
+        y = ((v - centre) / scale).reshape(len(a), -1)
+        m = np.exp(log_v - top).reshape(len(a), -1) / total
+        return np.stack([m.sum(1), (m * y).sum(1), (m * y * y).sum(1)])
+
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        gap = np.abs(sums(low, high) - sums(low, middle) - sums(middle, high)).max(axis=0)
+        rough = gap > 1e-13
+        done.append(np.stack([low[~rough], high[~rough]], axis=1))
+        low, high = np.concatenate([low[rough], middle[rough]]), np.concatenate([middle[rough], high[rough]])
+        if not len(low):
+            break
+    done.append(np.stack([low, high], axis=1))
+    return _nodes(at, *np.concatenate(done).T)[:3]
+
+
+def _nodes(at: Any, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, Given, np.ndarray, np.ndarray]:
     half = 0.5 * (high - low)
     u = (0.5 * (low + high)[:, None] + half[:, None] * NODE).ravel()
     given, log_w = at(u)
     log_w = log_w + np.log(half[:, None] * WEIGHT).ravel()
     w = np.exp(log_w - log_w.max())
-    w /= w.sum()
-    return {port: project(type(message), w, (back(u),)), "out": project(family, w, given.output)}
+    return u, given, w / w.sum(), log_w
 
 
 def two_unknown(messages: dict[str, Any], family: type[Family], look: Look, n: int = 1200) -> dict[str, Family]:

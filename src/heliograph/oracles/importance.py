@@ -21,7 +21,7 @@ from heliograph.oracles.proposal import Proposal, n_uniforms, take_proposal
 from heliograph.oracles.sampler import Sampler
 from heliograph.oracles.sums import Sums, add, empty_sums, estimate
 from heliograph.oracles.uniforms import Uniforms, uniforms_for
-from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, weigh
+from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, refuse_unlooked, weigh
 
 __all__ = ["ImportanceOracle"]
 
@@ -279,6 +279,7 @@ class ImportanceOracle:
             for start in range(0, per_replicate, size):
                 width = min(size, per_replicate - start)
                 drawn = look(rng, some, these, supply.take(replicate, width, rows), match)
+                refuse_unlooked(drawn)
                 frame = frame or frame_of(some, drawn.u, drawn.v, drawn.log_weights)
                 bad[rows] |= drawn.bad
                 if storing:
