@@ -81,7 +81,7 @@ def one_unknown(port: str, message: Any, family: type[Family], look: Look) -> di
             given.highest[::2] - given.log_likelihood.reshape(-1, 2).max(axis=1), 0.0
         )
         top = max(top, float(best.max()))
-        known = top - NEGLIGIBLE - np.log(high - low) + np.log(edges[1] - edges[0]) if level else top - NEGLIGIBLE
+        known = top - NEGLIGIBLE - np.log(np.maximum(high - low, 1e-300)) + np.log(edges[1] - edges[0]) if level else top - NEGLIGIBLE
         matters = hidden > known
         rough = matters & ((np.abs(ends[:, 0] - ends[:, 1]) > 1.0) | (hidden - best > 1.0))
         if level == 49:

@@ -18,6 +18,9 @@ from heliograph.oracles.sampler import Sampler, try_values
 __all__ = ["Port", "Problem", "Walked", "groups_of", "log_inputs", "take_rows", "walk"]
 
 
+_LARGEST = 1e150  # beyond this the square of a number is infinite, and so is the number to us
+
+
 class Port(NamedTuple):
     """A port whose variable is not known: its message, its axis and its columns among the coordinates."""
 
@@ -108,13 +111,18 @@ def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> Walked:
     found = try_values(rng, problem.sampler, inputs, size=n * s)
     _check_length(problem, found.out)
     out = found.out.reshape((n, s, *found.out.shape[1:]))
+    wrong = None if found.wrong is None else found.wrong.reshape(n, s)
     chart = problem.sampler.output.chart
+    if chart == "identity" and (np.abs(out) > _LARGEST).any():
+        beyond = np.abs(out) > _LARGEST
+        out = np.where(beyond, 0.0, out)
+        beyond = beyond.any(axis=-1) if beyond.ndim > 2 else beyond
+        wrong = np.where(beyond, 2, 0 if wrong is None else wrong).astype(np.int8)
     edge = np.zeros((n, s), dtype=np.int8)
     if chart in ("log", "logit"):
         edge -= out <= np.finfo(float).tiny  # the numbers below have no digits left
     if chart == "logit":
         edge += out == 1
-    wrong = None if found.wrong is None else found.wrong.reshape(n, s)
     return Walked(problem.output.axis.coordinates(out), edge, wrong, found.complain)
 
 

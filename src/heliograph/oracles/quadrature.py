@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ class Cells(NamedTuple):
     sums: np.ndarray  # (c, 1 + Q), of the weights and of weights times statistics, over exp(offset)
     sizes: np.ndarray  # (c, Q), the same without signs
     largest: np.ndarray  # (c, Q), the largest size of each statistic at a node
+    missed: np.ndarray  # (c,), what may lie between the outermost nodes and the border, over exp(offset)
 
 
 class Map(NamedTuple):
@@ -195,6 +197,8 @@ class QuadratureOracle:
             gaps = np.abs(whole - halves.reshape(len(whole), m, -1).sum(axis=1))
             # (the last two statistics, shares of outputs on an edge, need not be known so well)
             gap = np.maximum(gaps[:, 0], (gaps[:, 1:-2] / unit[cells.row][:, :-2]).max(axis=1, initial=0.0))
+            missed = parts.missed * np.exp(np.minimum(parts.offset - np.repeat(scale, m), 50.0))
+            gap = np.maximum(gap, missed.reshape(-1, m).sum(axis=1))
             # resolved if the halves add up to the whole, and no half could hold far more than its nodes show
             log_halves = _log_sum(parts).reshape(-1, m) - scale[:, None]
             most = parts.log_most.reshape(-1, m) - scale[:, None]
@@ -221,7 +225,8 @@ class Totals(NamedTuple):
     row: np.ndarray  # (c,)
     offset: np.ndarray  # (c,)
     fine: np.ndarray  # (c, 1 + Q): of 1 and of the statistics, by the halves
-    change: np.ndarray  # (c, 1 + Q): by which that differs from the whole
+    size: np.ndarray  # (c, 1 + Q): the same without signs
+    change: np.ndarray  # (c, 1 + Q): by how much that differs from the whole, and what both may have missed
     unseen: np.ndarray  # (c,): what an unresolved cell may hold
     forced: np.ndarray  # (c,)
     log_unlooked: np.ndarray  # (c, 2)
@@ -259,7 +264,12 @@ def _integrate(whole: Cells, parts: Cells) -> Totals:
     unlooked = np.logaddexp.reduce(parts.log_unlooked.reshape(n, m, 2), axis=1)
     place = parts.place.reshape(n, m, -1)
     place = np.take_along_axis(place, np.isnan(place[..., :1]).argmin(axis=1)[:, None], axis=1)[:, 0]
-    return Totals(whole.row, offset, fine, fine - coarse, unseen, whole.forced, unlooked, place)
+    sizes = np.concatenate([parts.sums[:, :1], parts.sizes], axis=1) * np.exp(parts.offset - np.repeat(offset, m))[:, None]
+    size = sizes.reshape(n, m, -1).sum(axis=1)
+    missed = (parts.missed * np.exp(parts.offset - np.repeat(offset, m))).reshape(n, m).sum(axis=1)
+    change = np.abs(fine - coarse)
+    change[:, 0] += missed
+    return Totals(whole.row, offset, fine, size, change, unseen, whole.forced, unlooked, place)
 
 
 def _settle(
@@ -270,7 +280,7 @@ def _settle(
     width = blocks_of(problem)[-1].stop + 1
     row = np.concatenate([np.zeros(0, dtype=int), *(t.row for t in totals)])
     offset = np.concatenate([np.zeros(0), *(t.offset for t in totals)])
-    fine, change = (np.concatenate([np.zeros((0, width)), *(t[k] for t in totals)]) for k in (2, 3))
+    fine, size, change = (np.concatenate([np.zeros((0, width)), *(t[k] for t in totals)]) for k in (2, 3, 4))
     unseen = np.concatenate([np.zeros(0), *(t.unseen for t in totals)])
     top = np.full(n, -np.inf)
     np.maximum.at(top, row, offset)
@@ -278,11 +288,11 @@ def _settle(
     w = np.exp(np.minimum(offset - np.where(live, top, 0.0)[row], 0.0))[:, None]
     total, changed = np.zeros((n, width)), np.zeros((n, width))
     np.add.at(total, row, w * fine)
-    np.add.at(changed, row, w * np.abs(change))
+    np.add.at(changed, row, w * (change + _ROUNDING * size))
     lost = np.bincount(row, w[:, 0] * unseen, minlength=n)
     z = np.where(live[:, None], total[:, :1], 1.0)
     expected = total[:, 1:] / z
-    gap = changed / z + _ROUNDING
+    gap = changed / z
     doubt = gap[:, 0] + np.where(live, lost / z[:, 0], 0.0)
     spread = gap[:, 1:] + np.abs(expected) * doubt[:, None]
     overflows = _unlooked(rng, problem, totals, live, np.where(live, top, 0.0) + np.log(z[:, 0]))
@@ -354,6 +364,25 @@ def _closer(problem: Problem, found: Cells, first: Map, closed: np.ndarray) -> M
     )
 
 
+@cache
+def _rule(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Nodes and then corners of a cell, their log weights, the way from nodes to corners, and the share of the border.
+
+    The corners have no weight. What the nodes foretell there (the polynomial through them) shows what they have not seen.
+    """
+    if not d:
+        return np.zeros((1, 0)), np.zeros(1), np.zeros((0, 1)), 0.0
+    x, w = np.polynomial.legendre.leggauss(_NODES[d])
+    corners = np.array(list(product((-1.0, 1.0), repeat=d)))
+    grid = np.concatenate([np.array(list(product(x, repeat=d))), corners])
+    log_rule = np.log(np.array(list(product(w, repeat=d)))).sum(axis=-1)
+    ends = np.array([[np.prod((e - np.delete(x, j)) / (x[j] - np.delete(x, j))) for j in range(len(x))] for e in (-1, 1)])
+    to_corners = ends
+    for _ in range(d - 1):
+        to_corners = np.kron(to_corners, ends)
+    return grid, np.concatenate([log_rule, np.full(len(corners), -np.inf)]), to_corners, 2.0**d * 0.5 * (1 - x[-1])
+
+
 def _evaluate(
     rng: np.random.Generator,
     problem: Problem,
@@ -367,14 +396,8 @@ def _evaluate(
     """Integrand at the nodes of boxes, and its sums with the statistics in a frame."""
     d = low.shape[1]
     some = take_rows(problem, row)
-    if d:
-        x, w = np.polynomial.legendre.leggauss(_NODES[d])
-        corners = np.array(list(product((-1.0, 1.0), repeat=d)))  # of no weight, but they show a jump beyond the nodes
-        grid = np.concatenate([np.array(list(product(x, repeat=d))), corners])
-        log_rule = np.log(np.array(list(product(w, repeat=d)))).sum(axis=-1)
-        log_rule = np.concatenate([log_rule, np.full(len(corners), -np.inf)])
-    else:
-        grid, log_rule = np.zeros((1, 0)), np.zeros(1)
+    grid, log_rule, to_corners, border = _rule(d)
+    plain = len(grid) - len(to_corners)
     t = 0.5 * (low + high)[:, None] + 0.5 * (high - low)[:, None] * grid
     u = np.empty((len(row), len(grid), problem.n_coordinates))
     columns = [c for p in problem.continuous for c in range(p.columns.start, p.columns.stop)]
@@ -401,11 +424,15 @@ def _evaluate(
         here = np.flatnonzero((walked.wrong == 1).any(axis=1))
         place[here] = u[here, node[here]]
     # what was seen, one nat for what the inputs' messages may do between the nodes, and what the output's may do there
-    log_most = _log_highest(some, v, log_in, log_out) + 1.0 + log_volume + d * np.log(2.0)
+    log_most = _log_highest(some, v, log_in, log_out, d) + 1.0 + log_volume + d * np.log(2.0)
     log_most = np.logaddexp(log_most, log_unlooked.max(axis=1))
     offset = log_w.max(axis=1)
     offset = np.where(np.isfinite(offset), offset, -1e300)
     w = np.exp(log_w - offset[:, None])
+    # at the corners, the integrand less what its values at the nodes foretell: a cliff that no node has seen
+    log_f = np.where(np.isnan(log_in + log_out), -np.inf, log_in + log_out) + (log_volume - offset)[:, None]
+    f = np.exp(np.minimum(log_f, 300.0))
+    missed = border * np.abs(f[:, plain:] - f[:, :plain] @ to_corners.T).max(axis=1, initial=0.0)
     sums, sizes, largest = w.sum(axis=1)[:, None], np.zeros((len(row), 0)), np.zeros((len(row), 0))
     if frame is not None:
         t = statistics_of(some, frame, row, u, v, edge)
@@ -415,11 +442,28 @@ def _evaluate(
         np.abs(t, out=t)
         sizes, largest = (w[:, None] @ t)[:, 0], t.max(axis=1)
     forced = np.zeros(len(row), dtype=bool)
-    found = (u, v, edge, log_w, log_most, log_unlooked, place, forced, offset, sums, sizes, largest)
+    found = (u, v, edge, log_w, log_most, log_unlooked, place, forced, offset, sums, sizes, largest, missed)
     return Cells(row, choice, low, high, *found)
 
 
-def _log_highest(problem: Problem, v: np.ndarray, log_in: np.ndarray, log_out: np.ndarray) -> np.ndarray:
+def _steps(v: np.ndarray, d: int) -> np.ndarray:
+    """The largest difference (c, g) of the output from a node or corner to its neighbours."""
+    if not d:
+        return np.zeros_like(v)
+    k = _NODES[d]
+    nodes = v[:, : k**d].reshape(len(v), *[k] * d)
+    steps = np.zeros_like(nodes)
+    for axis in range(1, d + 1):
+        gap = np.abs(np.diff(nodes, axis=axis))
+        none = [(0, 0)] * (d + 1)
+        before, after = list(none), list(none)
+        before[axis], after[axis] = (1, 0), (0, 1)
+        steps = np.maximum(steps, np.maximum(np.pad(gap, before), np.pad(gap, after)))
+    outermost = [nodes[(slice(None), *side)] for side in product((0, -1), repeat=d)]
+    return np.concatenate([steps.reshape(len(v), -1), np.abs(v[:, k**d :] - np.stack(outermost, axis=1))], axis=1)
+
+
+def _log_highest(problem: Problem, v: np.ndarray, log_in: np.ndarray, log_out: np.ndarray, d: int) -> np.ndarray:
     """The largest integrand that a cell may hold, judging by the range of outputs at its nodes."""
     axis, message = problem.output.axis, problem.output.message
     at_nodes = (log_in + log_out).max(axis=1)
@@ -428,14 +472,13 @@ def _log_highest(problem: Problem, v: np.ndarray, log_in: np.ndarray, log_out: n
         return at_nodes + np.where((v == v[:, :1]).all(axis=(1, 2)), 0.0, 10.0)  # a jump inside
     if axis.n_coordinates > 1:
         return at_nodes + np.where(np.isfinite(least), 0.5 * (seen - least), 0.0)
-    low, high = v[..., 0].min(axis=1), v[..., 0].max(axis=1)
-    slack = 0.1 * (high - low)  # the nodes stop a few hundredths short of a cell's border
-    low, high = low - slack, high + slack
+    slack = 0.5 * _steps(v[..., 0], d)  # between two nodes it may turn, and go on by half the step
+    low, high = (v[..., 0] - slack).min(axis=1), (v[..., 0] + slack).max(axis=1)
     places = np.stack([low, np.clip(mode_of(message), low, high), high], axis=1)
     best = axis.log_message(message, places[..., None]).max(axis=1)
-    blind = np.isneginf(seen)  # at every node the output's message is nothing, or the function gave no value
-    more = np.maximum(best - np.where(blind, 0.0, seen), 0.0)
-    return np.where(blind, log_in.max(axis=1) + np.where(np.isnan(best), -np.inf, best), at_nodes + more)
+    best = np.where(np.isnan(best), -np.inf, best)
+    # not by the difference of the two, of which nothing may be left when both are large
+    return np.where(best > seen, log_in.max(axis=1) + best, at_nodes)
 
 
 def _halves(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
