@@ -131,7 +131,7 @@ def _nodes(at: Any, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, Give
     half = 0.5 * (high - low)
     u = (0.5 * (low + high)[:, None] + half[:, None] * NODE).ravel()
     given, log_w = at(u)
-    log_w = log_w + np.log(half[:, None] * WEIGHT).ravel()
+    log_w = log_w + np.log(np.maximum(half, 1e-300)[:, None] * WEIGHT).ravel()
     w = np.exp(log_w - log_w.max())
     return u, given, w / w.sum(), log_w
 
@@ -188,7 +188,7 @@ def project(family: type[Family], w: np.ndarray, moments: tuple[np.ndarray, ...]
 def degenerate(belief: Family) -> bool:
     """Whether a belief is a point to rounding: no member of its family is the right answer."""
     if isinstance(belief, Gaussian):
-        return bool(belief.variance[0] <= 1e-20 * (1 + belief.mean[0] ** 2))
+        return bool(belief.variance[0] <= 1e-16 * (1 + belief.mean[0] ** 2))
     return bool(belief.is_point[0])
 
 
