@@ -111,7 +111,7 @@ class Sender:
         counts.n_asked += int(reply.n_asked)
         counts.n_evaluations += int(reply.n_evaluations)
         if reply.expected_kl is not None and asked.any():
-            counts.noise += float(np.sum(reply.expected_kl[asked]))
+            counts.noise += float(np.sum(reply.expected_kl[asked & ~failed]))
         counts.seconds_oracle += reply.seconds_oracle
         counts.seconds_learning += reply.seconds_learning
         counts.seconds_prediction += reply.seconds_prediction

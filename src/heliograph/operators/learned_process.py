@@ -35,6 +35,7 @@ _ENOUGH = 320  # labels by which widths are chosen at most
 _LATEST = 64  # answers by which their noise is judged
 _ROUNDING = {np.float32: 1e-3, np.float64: 1e-12}  # share of the prior variance that rounding may hide
 _CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
+_AVERAGED = 0.2  # of what an answer is wrong by: so far the regression is asked to average the noise of answers
 _NO_NOISE = 1e-9  # label noise relative to the labels' own scale below which one factor serves all outputs
 
 
@@ -53,6 +54,7 @@ class Correction:
         self.noise = np.zeros((0, n_outputs))
         self.own_kl = np.zeros(0)  # what each answer itself may be wrong by
         self.label_kl = 0.0  # what an answer is usually wrong by: the median of the latest
+        self.nugget_kl = 0.0  # what the noise that the regression itself puts on every label is worth
         self.n_trusted = 0  # messages that were predicted and sent
         self.n_improper = 0  # answers whose message was improper
         self.used = False
@@ -76,6 +78,18 @@ class Correction:
     def always_proper(self) -> bool:
         """Whether every answer so far gave a proper message."""
         return self.n_improper == 0 and len(self) >= self.start
+
+    @property
+    def least(self) -> float:
+        """The expected KL below which another answer would not help: labels, even averaged, are no better."""
+        return _AVERAGED * max(self.label_kl, self.nugget_kl)
+
+    def note_scale(self, weights: np.ndarray, scale: np.ndarray | None) -> None:
+        """Remember what errors in the targets of a plate cost, ``(n, q)``, and how large its corrections are."""
+        assert self.process is not None
+        squares = np.ones(1) if scale is None else scale * scale
+        cost = np.median(weights * squares[:, None], axis=0) if len(weights) else np.zeros(weights.shape[1])
+        self.nugget_kl = float(self.process.jitter * cost @ self.process.widths.signal)
 
     def learn(
         self,
