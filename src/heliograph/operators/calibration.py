@@ -1,7 +1,8 @@
 """Trust: what the operator expected of its errors, beside what the oracle then found.
 
 Every row that is asked about had a prediction first, and now and then a prediction that was trusted is audited. The
-ratio of realised to expected KL is kept, and its running mean is the factor by which expectations are corrected.
+ratio of realised to expected KL is kept, and its running mean is the factor by which expectations are corrected where it is
+decided what to ask: never below 1. What is stated in the end may be less, where predictions were better than expected.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ __all__ = ["Calibration", "CalibrationTable"]
 _PRIOR = 10.0  # weight of the belief that the regression is honest, in observations
 _MEMORY = 100  # observations after which an old one has lost most of its weight
 _MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not rule for ever
+_LEAST_RATIO = 1e-4  # and for no less, on the logarithm: one lucky row proves little
 _KEPT = 2000
 
 
@@ -45,7 +47,8 @@ class Calibration:
         self.expected = np.zeros(0)
         self.realised = np.zeros(0)
         self.audited = np.zeros(0, dtype=bool)
-        self.factor = 1.0  # by how much to multiply expected KLs: never below 1
+        self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
+        self.stated = 1.0  # by how much to multiply them to say how wrong predictions are: no more than `factor`
 
     def __len__(self) -> int:
         return len(self.expected)
@@ -61,15 +64,24 @@ class Calibration:
         self.expected = np.concatenate([self.expected, expected[good]])[-_KEPT:]
         self.realised = np.concatenate([self.realised, realised[good]])[-_KEPT:]
         self.audited = np.concatenate([self.audited, np.full(int(good.sum()), audited)])[-_KEPT:]
-        self.factor = self._factor()
+        self._weigh()
 
-    def _factor(self) -> float:
-        """The mean of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations."""
+    def _weigh(self) -> None:
+        """Means of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations.
+
+        The plain mean where it is above 1. Otherwise what is stated follows the mean of the logarithms: a kernel that expects
+        rougher functions than the one at hand overstates most errors a hundredfold, and the plain mean would never show it.
+        """
         if not len(self):
-            return 1.0
+            self.factor = self.stated = 1.0
+            return
         ratio = np.minimum(self.realised / self.expected, _MOST_RATIO)
         weight = np.exp(-np.arange(len(ratio))[::-1] / _MEMORY)
-        return max(1.0, float((_PRIOR + weight @ ratio) / (_PRIOR + weight.sum())))
+        total = _PRIOR + weight.sum()
+        mean = float((_PRIOR + weight @ ratio) / total)
+        self.factor = max(1.0, mean)
+        geometric = float(np.exp(weight @ np.log(np.maximum(ratio, _LEAST_RATIO)) / total))
+        self.stated = mean if mean > 1.0 else min(geometric, 1.0)
 
     def table(self) -> CalibrationTable:
         """One row for every power of ten of the expected KL."""
@@ -110,4 +122,4 @@ class Calibration:
         self.audited = np.asarray(arrays["audited"], dtype=bool)
         if not self.expected.shape == self.realised.shape == self.audited.shape or not (self.expected > 0).all():
             raise FileFormatError("the calibration of a learned operator does not fit together")
-        self.factor = self._factor()
+        self._weigh()

@@ -124,10 +124,10 @@ class _Call:
         """A plate was settled without asking."""
 
     def keep(self, rows: Any, told: Any, kl: np.ndarray, log_variance: np.ndarray, known: Correction) -> None:
-        """Take predictions for good."""
+        """Take predictions for good; `kl` is what was decided by, what is stated may be less."""
         self.parts.append((rows, told))
         known.n_trusted += len(kl)
-        self.expected_kl[rows] = kl
+        self.expected_kl[rows] = kl * (known.calibration.stated / known.calibration.factor)
         if self.log_variance is None:
             self.log_variance = np.full((self.n, log_variance.shape[1]), np.nan)
         self.log_variance[rows] = log_variance
