@@ -8,7 +8,8 @@ Each run is a regression: n rows, d columns, a black box on ``X @ w``, data on i
 KL(exact || learned) of the posterior of the coefficients, where exact is EP with the same moments by sums over even nodes, written
 here and owing nothing to the package: its own error is the KL to the same EP with half as many nodes more, printed as
 `exact to`. The table gives by factor, size and kind of label: the share of runs whose estimate covers what was realised
-(goal: 95 %), the median of estimate over realised (goal: below 30), the worst shortfall, and how often the tolerance itself was kept.
+(goal: 95 %), the median of estimate over realised (goal: below 30), the worst shortfall, and how often the tolerance itself
+was kept.
 """
 
 import argparse
@@ -171,7 +172,9 @@ def exact_ep(log_likelihood, y, designs, start, step=0.5, sweeps=60, settled=1e-
     sites = None
     change = np.inf
     for _ in range(sweeps):
-        marginals = [(x @ m, np.einsum("ni,ij,nj->n", x, c, x, optimize=True)) for x, (m, c) in zip(designs, blocks, strict=True)]
+        marginals = [
+            (x @ m, np.einsum("ni,ij,nj->n", x, c, x, optimize=True)) for x, (m, c) in zip(designs, blocks, strict=True)
+        ]
         if sites is None:  # a first guess of the sites: as if each saw the whole belief
             cavities = marginals
         else:
@@ -180,9 +183,7 @@ def exact_ep(log_likelihood, y, designs, start, step=0.5, sweeps=60, settled=1e-
                 tau = 1 / v - t
                 cavities.append(((m / v - r) / tau, 1 / tau))
         tilted = _tilted(log_likelihood, y, cavities, step)
-        sites = [
-            (m / v - cm / cv, 1 / v - 1 / cv) for (m, v), (cm, cv) in zip(tilted, cavities, strict=True)
-        ]
+        sites = [(m / v - cm / cv, 1 / v - 1 / cv) for (m, v), (cm, cv) in zip(tilted, cavities, strict=True)]
         new = []
         for x, (r, t) in zip(designs, sites, strict=True):
             precision = np.eye(x.shape[1]) + (x * t[:, None]).T @ x
@@ -229,7 +230,9 @@ def run(task):
             improper="allow",  # as exact EP does here
         )
     seconds = time.perf_counter() - started
-    learned = [(np.asarray(posterior[w].mean).reshape(-1), np.asarray(posterior[w].covariance).reshape(d, d)) for w in ws]
+    learned = [
+        (np.asarray(posterior[w].mean).reshape(-1), np.asarray(posterior[w].covariance).reshape(d, d)) for w in ws
+    ]
     started = time.perf_counter()
     with threadpool_limits(1):
         exact, change = exact_ep(log_likelihood, y, designs, learned)

@@ -19,6 +19,7 @@ _PRIOR = 10.0  # weight of the belief that the regression is honest, in observat
 _MEMORY = 100  # observations after which an old one has lost most of its weight
 _MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not rule for ever
 _LEAST_RATIO = 1e-4  # and for no less, on the logarithm: one lucky row proves little
+_LOG_BIAS = 0.577  # by which the mean logarithm of honest ratios (chi-squared, two degrees of freedom) is below 0
 _KEPT = 2000
 
 
@@ -47,6 +48,9 @@ class Calibration:
         self.expected = np.zeros(0)
         self.realised = np.zeros(0)
         self.audited = np.zeros(0, dtype=bool)
+        self.informative = np.zeros(
+            0
+        )  # the share of what was expected that was the prediction's and not the answer's own
         self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
         self.stated = 1.0  # by how much to multiply them to say how wrong predictions are: no more than `factor`
 
@@ -58,12 +62,16 @@ class Calibration:
         """Trusted predictions that were checked."""
         return int(self.audited.sum())
 
-    def note(self, expected: np.ndarray, realised: np.ndarray, audited: bool = False) -> None:
-        """Remember what came of some predictions."""
+    def note(
+        self, expected: np.ndarray, realised: np.ndarray, audited: bool = False, informative: np.ndarray | None = None
+    ) -> None:
+        """Remember what came of some predictions; `informative` is the share of `expected` that is theirs (all of it)."""
+        informative = np.ones(len(expected)) if informative is None else informative
         good = np.isfinite(expected) & np.isfinite(realised) & (expected > 0)
         self.expected = np.concatenate([self.expected, expected[good]])[-_KEPT:]
         self.realised = np.concatenate([self.realised, realised[good]])[-_KEPT:]
         self.audited = np.concatenate([self.audited, np.full(int(good.sum()), audited)])[-_KEPT:]
+        self.informative = np.concatenate([self.informative, informative[good]])[-_KEPT:]
         self._weigh()
 
     def _weigh(self) -> None:
@@ -80,7 +88,10 @@ class Calibration:
         total = _PRIOR + weight.sum()
         mean = float((_PRIOR + weight @ ratio) / total)
         self.factor = max(1.0, mean)
-        geometric = float(np.exp(weight @ np.log(np.maximum(ratio, _LEAST_RATIO)) / total))
+        # a noisy answer that agrees with a prediction says how noisy it is, not how good the prediction
+        weight = weight * self.informative
+        log_ratio = np.log(np.maximum(ratio, _LEAST_RATIO)) + _LOG_BIAS
+        geometric = float(np.exp(weight @ log_ratio / (_PRIOR + weight.sum())))
         self.stated = mean if mean > 1.0 else min(geometric, 1.0)
 
     def table(self) -> CalibrationTable:
@@ -113,13 +124,17 @@ class Calibration:
 
     def state(self) -> dict[str, np.ndarray]:
         """All pairs as arrays."""
-        return {"expected": self.expected, "realised": self.realised, "audited": self.audited}
+        pairs = {"expected": self.expected, "realised": self.realised, "audited": self.audited}
+        return pairs | {"informative": self.informative}
 
     def restore(self, arrays: Any) -> None:
         """The reverse of `state`."""
         self.expected = np.asarray(arrays["expected"], dtype=float)
         self.realised = np.asarray(arrays["realised"], dtype=float)
         self.audited = np.asarray(arrays["audited"], dtype=bool)
-        if not self.expected.shape == self.realised.shape == self.audited.shape or not (self.expected > 0).all():
+        # files of before say nothing of it: what is stated is then what is expected
+        self.informative = np.asarray(arrays.get("informative", np.zeros(len(self.expected))), dtype=float)
+        shapes = {a.shape for a in (self.expected, self.realised, self.audited, self.informative)}
+        if len(shapes) > 1 or not (self.expected > 0).all() or not (self.informative >= 0).all():
             raise FileFormatError("the calibration of a learned operator does not fit together")
         self._weigh()

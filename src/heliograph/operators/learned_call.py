@@ -70,7 +70,9 @@ class _Call:
         self.failed = np.zeros(self.n, dtype=bool)
         self.expected_kl = np.zeros(self.n)
         self.log_variance: np.ndarray | None = None
-        self.sure: list[tuple[np.ndarray, float]] = []  # expected KL of rows that a lattice settled, unknowns they share
+        self.sure: list[
+            tuple[np.ndarray, float]
+        ] = []  # expected KL of rows that a lattice settled, unknowns they share
         self.beside: list[tuple[np.ndarray, float]] = []  # of those that share the tolerance with the rows at hand
         self.n_evaluations = 0
         self.learning, self.prediction = 0.0, 0.0
@@ -127,15 +129,20 @@ class _Call:
         """Take predictions for good; `kl` is what was decided by, what is stated may be less."""
         self.parts.append((rows, told))
         known.n_trusted += len(kl)
-        self.expected_kl[rows] = kl * (known.calibration.stated / known.calibration.factor)
+        factor, stated = known.calibration.factor, known.calibration.stated
+        if (
+            stated < factor
+        ):  # that predictions fared better says nothing of the noise of labels, which all of them share
+            kl = np.maximum(kl * (stated / factor), np.minimum(kl, known.label_kl))
+        self.expected_kl[rows] = kl
         if self.log_variance is None:
             self.log_variance = np.full((self.n, log_variance.shape[1]), np.nan)
         self.log_variance[rows] = log_variance
 
-    def limit(self, kl: np.ndarray, share: np.ndarray | None, least: float) -> float:
+    def limit(self, kl: np.ndarray, share: np.ndarray | None, known: Correction) -> float:
         """The expected KL above which a row is asked about, so that the rest together is within the tolerance.
 
-        `share` is the leverage of each row. Never less than `least`, which more answers would not get below.
+        `share` is the leverage of each row. Never less than ``known.least``, which more answers would not get below.
         """
         unknowns = shared_unknowns(share, len(kl), self.setting)
         if self.beside:
@@ -148,7 +155,9 @@ class _Call:
             joint = RARE * np.maximum(np.cumsum(ordered), np.cumsum(np.sqrt(ordered)) ** 2 / unknowns)
             n_kept = int(np.searchsorted(joint, allowed, side="right"))
             top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
-        if least > self.tolerance and top < float(kl.max(initial=0.0)):  # all rows at that would be too much
+        least = known.least
+        noisy = least > self.tolerance and known.label_kl >= known.nugget_kl
+        if noisy and top < float(kl.max(initial=0.0)):  # all rows at that would be too much
             self.operator.say(
                 f"the answers of an oracle, even averaged, are wrong by about {least:.0e} nats, more than the "
                 f"{self.tolerance:.0e} that a message may be here: posterior.error_estimate says what was reached; "
@@ -218,7 +227,7 @@ class MessageCall(_Call):
         found = lattice.read(seen, lambda made: Plate(self, shortcut.kind, _NOTHING, made).teach())
         kl = found.kl * known.calibration.factor
         share = np.abs(np.expm1(np.minimum(found.gap[:, 1], 0.0)))
-        limit = self.limit(kl, share, known.least)
+        limit = self.limit(kl, share, known)
         left = np.flatnonzero(kl > limit) if kl.max(initial=0.0) > limit else _NOTHING
         if len(left) <= _MOST_LEFT * len(kl):
             if len(left):  # settled anew afterwards, with what is left of the tolerance

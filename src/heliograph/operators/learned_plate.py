@@ -109,7 +109,7 @@ class Plate:
         weights, unseen, improper = self._judge()
         factor = known.calibration.factor
         self.kl *= factor
-        limit = call.limit(self.kl, self._leverage(), known.least)
+        limit = call.limit(self.kl, self._leverage(), known)
         doubtful = self.kl > limit
         if improper is not None:
             doubtful |= improper
@@ -254,9 +254,10 @@ class Plate:
             return 1.0
         place = chosen if self.open is None else np.searchsorted(self.open, chosen)
         predicted = self.chart.belief(self.mean[place[good]], self._at(chosen[good]))
-        expected = self.kl[place[good]] / self.known.calibration.factor + own[good]
+        ours = self.kl[place[good]] / self.known.calibration.factor
+        expected = ours + own[good]
         realised = self.call.error(told[good], predicted)
-        self.known.calibration.note(expected, realised, auditing)
+        self.known.calibration.note(expected, realised, auditing, ours / np.maximum(expected, 1e-300))
         return float(realised.sum() / max(expected.sum(), 1e-300))
 
     def _smooth(self) -> None:
