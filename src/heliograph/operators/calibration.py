@@ -77,8 +77,9 @@ class Calibration:
     def _weigh(self) -> None:
         """Means of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations.
 
-        The plain mean where it is above 1. Otherwise what is stated follows the mean of the logarithms: a kernel that expects
-        rougher functions than the one at hand overstates most errors a hundredfold, and the plain mean would never show it.
+        What is stated follows the mean of the roots, by which errors add, where that is above 1. Otherwise the mean of the
+        logarithms: a kernel that expects rougher functions than the one at hand overstates most errors a hundredfold,
+        and neither of the other means would show it before there are a hundred pairs.
         """
         if not len(self):
             self.factor = self.stated = 1.0
@@ -86,13 +87,13 @@ class Calibration:
         ratio = np.minimum(self.realised / self.expected, _MOST_RATIO)
         weight = np.exp(-np.arange(len(ratio))[::-1] / _MEMORY)
         total = _PRIOR + weight.sum()
-        mean = float((_PRIOR + weight @ ratio) / total)
-        self.factor = max(1.0, mean)
+        self.factor = max(1.0, float((_PRIOR + weight @ ratio) / total))
+        root = float((_PRIOR + weight @ np.sqrt(ratio)) / total)
         # a noisy answer that agrees with a prediction says how noisy it is, not how good the prediction
         weight = weight * self.informative
         log_ratio = np.log(np.maximum(ratio, _LEAST_RATIO)) + _LOG_BIAS
         geometric = float(np.exp(weight @ log_ratio / (_PRIOR + weight.sum())))
-        self.stated = mean if mean > 1.0 else min(geometric, 1.0)
+        self.stated = root**2 if root > 1.0 else min(geometric, 1.0)
 
     def table(self) -> CalibrationTable:
         """One row for every power of ten of the expected KL."""
