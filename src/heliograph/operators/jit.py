@@ -142,7 +142,7 @@ class JustInTime:
     def _store(self, direction: Direction, to: str, incoming: Incoming, answer: Any) -> None:
         belief, cavity = answer.beliefs[to], incoming[to]
         y, good = self.target.forward(belief, cavity)
-        good = good & ~answer.failed & embeddable(incoming)
+        good = good & ~answer.failed_at(to) & embeddable(incoming)
         if self.improper == "program":
             good &= (belief / cavity).proper
         if good.any():
@@ -277,8 +277,8 @@ class _Call:
         self._learn(tuples, answer)
         self.n_asked += len(rows)
         self.asked[rows] = True
-        self.failed[rows] = answer.failed
-        self._keep(rows, self._settled(answer.beliefs[self.to] / self.cavity[rows], answer.failed))
+        self.failed[rows] = failed = answer.failed_at(self.to)
+        self._keep(rows, self._settled(answer.beliefs[self.to] / self.cavity[rows], failed))
 
     def _learn(self, tuples: Incoming, answer: Any) -> None:
         start = time.perf_counter()
