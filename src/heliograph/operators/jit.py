@@ -222,6 +222,7 @@ class _Call:
         self.parts: list[tuple[np.ndarray, Family]] = []
         self.asked = np.zeros(self.n, dtype=bool)
         self.failed = np.zeros(self.n, dtype=bool)
+        self.expected_kl = np.full(self.n, np.nan)  # of what an oracle answered; nobody knows it of predictions
         self.log_variance: np.ndarray | None = None
         self.n_asked, self.learning, self.prediction = 0, 0.0, 0.0
 
@@ -278,6 +279,7 @@ class _Call:
         self.n_asked += len(rows)
         self.asked[rows] = True
         self.failed[rows] = failed = answer.failed_at(self.to)
+        self.expected_kl[rows] = answer.expected_kl[self.to]
         self._keep(rows, self._settled(answer.beliefs[self.to] / self.cavity[rows], failed))
 
     def _learn(self, tuples: Incoming, answer: Any) -> None:
@@ -318,6 +320,7 @@ class _Call:
             self.failed,
             self.asked,
             self.log_variance,
+            self.expected_kl,
             n_asked=self.n_asked,
             seconds_learning=self.learning,
             seconds_prediction=self.prediction,
