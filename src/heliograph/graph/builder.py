@@ -45,6 +45,7 @@ from heliograph.graph.check import (
 from heliograph.graph.draw import render_dot, render_png, render_summary
 from heliograph.graph.expressions import Expressions
 from heliograph.graph.mixture import build_mixture
+from heliograph.graph.transaction import building
 from heliograph.graph.variable import Variable
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Builder(Expressions):
     """
 
     # ---- variables ----------------------------------------------------------------------------------------------
+    @building
     def gaussian(
         self,
         name: str,
@@ -154,6 +156,7 @@ class Builder(Expressions):
             raise
         return self._with_prior(name, message, shape, d, observed, missing)
 
+    @building
     def gamma(
         self, name: str, shape: Any, rate: Any = None, *, size: Any = None, observed: Any = None, missing: Any = None
     ) -> Variable:
@@ -171,6 +174,7 @@ class Builder(Expressions):
         rate = check_positive(name, "rate", rate)
         return self._from_parameters(name, Gamma, (shape, rate), size, observed, missing)
 
+    @building
     def beta(
         self, name: str, a: Any, b: Any = None, *, size: Any = None, observed: Any = None, missing: Any = None
     ) -> Variable:
@@ -185,6 +189,7 @@ class Builder(Expressions):
         a, b = check_positive(name, "a", a), check_positive(name, "b", b)
         return self._from_parameters(name, Beta, (a, b), size, observed, missing)
 
+    @building
     def bernoulli(
         self,
         name: str,
@@ -212,6 +217,7 @@ class Builder(Expressions):
             return self._child(name, BernoulliBeta(), {"p": p}, {}, Bernoulli, size, observed, missing)
         return self._from_parameters(name, Bernoulli, (check_probability(name, "p", p),), size, observed, missing)
 
+    @building
     def categorical(
         self,
         name: str,
@@ -258,6 +264,7 @@ class Builder(Expressions):
             dimension=table.shape[-1],
         )  # fmt: skip
 
+    @building
     def dirichlet(
         self, name: str, concentration: Any, *, size: Any = None, observed: Any = None, missing: Any = None
     ) -> Variable:
@@ -272,6 +279,7 @@ class Builder(Expressions):
         message = Dirichlet(np.broadcast_to(concentration, (*shape, k)))
         return self._with_prior(name, message, shape, k, observed, missing)
 
+    @building
     def poisson(self, name: str, rate: Any = None, *, log_rate: Any = None, observed: Any) -> None:
         """Observed counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries say nothing."""
         if (rate is None) == (log_rate is None):
@@ -284,6 +292,7 @@ class Builder(Expressions):
         counts = check_counts(name, "observed", observed)
         self._likelihood(name, factor, "rate" if what == "rate" else "z", z, {"count": counts})
 
+    @building
     def binomial(self, name: str, n: Any, p: Variable, *, observed: Any) -> None:
         """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries say nothing."""
         if not isinstance(p, Variable):
@@ -302,10 +311,12 @@ class Builder(Expressions):
             raise ModelError(f"variable {name!r}: more successes were observed than there were trials")
         self._likelihood(name, Binomial(), "p", p, {"count": counts, "n": trials})
 
+    @building
     def variable(self, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Variable:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
         return self._from_message(name, prior, (Family,), None, observed, missing)
 
+    @building
     def mixture(
         self,
         name: str,
@@ -324,6 +335,7 @@ class Builder(Expressions):
         """
         return build_mixture(self, name, selector, means, variance, precision, observed, missing)
 
+    @building
     def constrain(self, event: Variable) -> None:
         """Say that an event such as ``a > b`` happened."""
         if not isinstance(event, Variable) or event.family is not Bernoulli:
@@ -332,8 +344,9 @@ class Builder(Expressions):
             raise ModelError(f"the event {event.name!r} is observed already")
         values = np.full(event.node.size, np.nan)
         values[event.entries().ravel()] = 1.0
-        event.node.observed = Bernoulli.point_mass(values)
+        self._set_observed(event.node, Bernoulli.point_mass(values))
 
+    @building
     def equal(self, a: Variable, b: Variable) -> None:
         """Say that two variables of one family are the same."""
         if a.family is not b.family or a.node.dimension != b.node.dimension:
@@ -343,6 +356,7 @@ class Builder(Expressions):
             )
         self._plate(f"{a.name} = {b.name}", Equal(), {"a": a, "b": b}, {})
 
+    @building
     def attach(self, x: Variable, message: Family) -> None:
         """Soft evidence: multiply any message of the variable's own family into it."""
         if type(message) is not x.family:
@@ -357,11 +371,13 @@ class Builder(Expressions):
             ) from None
         self._plate(f"evidence on {x.name}", Prior(message.reshape((x.size,))), {"x": x}, {})
 
+    @building
     def observe(self, x: Variable, values: Any, missing: Any = None) -> None:
         """Set the observed values of a whole variable after it was made."""
         if x.index is not None:
             raise ModelError(f"variable {x.name!r}: observe the whole variable, with NaN where it is missing")
-        x.node.observed = check_observed(x.name, x.family, x.shape, x.node.dimension, values, missing)
+        self._place(x.node)
+        self._set_observed(x.node, check_observed(x.name, x.family, x.shape, x.node.dimension, values, missing))
 
     # ---- looking ------------------------------------------------------------------------------------------------
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from heliograph.errors import ModelError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
@@ -23,19 +24,58 @@ _SUPPORT = {
 }
 
 
+def as_floats(label: str, value: Any, wanted: str = "real numbers") -> np.ndarray:
+    """A copy of `value` as a float array; what is not made of real numbers is refused."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{label} must be {wanted}, not a {type(value).__name__} with rows of different lengths") from None
+    if array.dtype == object:  # Python's own numbers, for example Decimal or Fraction, are welcome; words are not
+        try:
+            array = array.astype(float)
+        except (TypeError, ValueError):
+            raise ModelError(f"{label} must be {wanted}, not {_kind_of(value)}") from None
+    if array.dtype.kind not in "fiub":
+        raise ModelError(f"{label} must be {wanted}, not {_kind_of(value)}")
+    return np.array(array, dtype=float)
+
+
+def _kind_of(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    return type(value).__name__ if dtype is None else f"{dtype} values"
+
+
 def check_number(name: str, what: str, value: Any) -> np.ndarray:
     """`value` as a float array, finite throughout."""
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(
-            f"variable {name!r}: its {what} must be a number, an array or a variable, not {type(value).__name__}"
-        ) from None
+    array = as_floats(f"variable {name!r}: its {what}", value, "a number, an array or a variable")
     if np.isnan(array).any():
         raise ModelError(f"variable {name!r}: its {what} holds NaN; NaN means 'missing' only in observed=")
     if np.isinf(array).any():
         raise ModelError(f"variable {name!r}: its {what} is infinite; give a finite value")
     return array
+
+
+def check_bound(name: str, what: str, value: Any) -> np.ndarray:
+    """`value` as a float array without NaN; a bound may be infinite."""
+    array = as_floats(f"variable {name!r}: its {what} bound", value)
+    if np.isnan(array).any():
+        raise ModelError(f"variable {name!r}: its {what} bound holds NaN; leave an open side at -inf or inf")
+    return array
+
+
+def check_matrix(label: str, x: Any) -> Any:
+    """The matrix of an inner product, dense or CSR, as finite floats of the model's own."""
+    if scipy.sparse.issparse(x):
+        if x.dtype.kind not in "fiub":
+            raise ModelError(f"{label}: X holds {x.dtype} values where real numbers are needed")
+        x = scipy.sparse.csr_array(x, dtype=float, copy=True)
+        finite = np.isfinite(x.data).all()
+    else:
+        x = as_floats(f"{label}: X", x)
+        finite = np.isfinite(x).all()
+    if not finite:
+        raise ModelError(f"{label}: X holds NaN or infinite values; fill them in or drop those rows")
+    return x
 
 
 def check_positive(name: str, what: str, value: Any) -> np.ndarray:
