@@ -88,7 +88,7 @@ def _start(
 ) -> _Run:
     """A run that has been checked and not begun."""
     _check_settings(schedule, damping, power, improper, tolerance, max_sweeps)
-    graph = model.graph
+    graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     check_graph(graph)
     rng = np.random.default_rng(seed) if not isinstance(seed, np.random.Generator) else seed
     rule = stop if stop is not None else changed_less_than(tolerance * 1e-3) | after(max_sweeps)

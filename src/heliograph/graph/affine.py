@@ -17,7 +17,7 @@ import scipy.sparse
 from heliograph.errors import ModelError
 from heliograph.graph.records import Node
 
-__all__ = ["Affine", "Inner", "Stacked", "Term", "combine", "expand", "makers_first", "makers_of", "resolve", "shared_node", "whole"]
+__all__ = ["Affine", "Inner", "Stacked", "Term", "combine", "distribute", "expand", "makers_first", "makers_of", "resolve", "roots_of", "shared_node", "substitute", "whole"]
 
 _COLUMNS = 2**31 - 1  # of a support matrix, one per entry of a base node; columns that hold nothing cost nothing
 
@@ -106,7 +106,7 @@ def resolve(form: Affine) -> Affine:
     for k in reversed(range(len(form.terms))):
         made = form.terms[k].node.made
         if isinstance(made, Affine) and not made.terms:  # a constant
-            form = _substitute(form, k)
+            form = substitute(form, k)
     while True:
         form = _merge(form)
         involved = _overlapping(form)
@@ -122,7 +122,7 @@ def expand(form: Affine) -> Affine:
         made = [k for k, t in enumerate(form.terms) if isinstance(t.node.made, Affine)]
         if not made:
             return form
-        form = _substitute(form, made[0])
+        form = substitute(form, made[0])
 
 
 def _merge(form: Affine) -> Affine:
@@ -194,10 +194,10 @@ def _split(form: Affine, involved: list[int]) -> Affine:
             vectors[key] = k
     sums = [k for k in involved if isinstance(terms[k].node.made, Affine)]
     if sums:
-        return _substitute(form, max(sums, key=lambda k: terms[k].node.order))
+        return substitute(form, max(sums, key=lambda k: terms[k].node.order))
     products = [k for k in involved if _sum_inside(terms[k].node)]
     if products:
-        return _distribute(form, max(products, key=lambda k: terms[k].node.order))
+        return distribute(form, max(products, key=lambda k: terms[k].node.order))
     for k in vectors.values():
         for j in involved:
             absorbed = _absorb(form, k, j) if terms[j].node.made is None else None
@@ -228,7 +228,7 @@ def _absorb(form: Affine, k: int, j: int) -> Affine | None:
     return form._replace(terms=(*rest, Term(node, np.arange(form.size), np.ones(form.size))))
 
 
-def _substitute(form: Affine, k: int) -> Affine:
+def substitute(form: Affine, k: int) -> Affine:
     """Replace a term by the terms of the expression that makes its node."""
     term = form.terms[k]
     inside = scaled(take(term.node.made, term.entries, form.shape), term.coefficients)
@@ -259,7 +259,7 @@ def _sum_inside(node: Node) -> bool:
     return isinstance(node.made, Inner) and isinstance(node.made.node.made, Affine)
 
 
-def _distribute(form: Affine, k: int) -> Affine:
+def distribute(form: Affine, k: int) -> Affine:
     """``X @ (c * v + u + shift)`` as ``(c * X) @ v + X @ u + X @ shift``."""
     term = form.terms[k]
     x, vector, entry = term.node.made

@@ -19,7 +19,8 @@ from heliograph.graph.check import (
     check_number,
     check_observed,
 )
-from heliograph.graph.affine import makers_of, shared_node
+from heliograph.graph.affine import makers_of, roots_of, shared_node
+from heliograph.graph.contradictions import check_plate
 from heliograph.graph.records import Edge, Graph, Node, Plate
 from heliograph.graph.transaction import Transactions
 from heliograph.graph.variable import Variable
@@ -152,7 +153,7 @@ class Assembly(Transactions):
         parts = [(v.node, np.broadcast_to(v.entries(), shape).reshape(-1)) for v in variables.values()]
         order = shared_node(parts)
         if order is not None:
-            names = [v.name for v in variables.values()]
+            names = [v.name for v in variables.values() if order in roots_of(v.node)]
             raise ModelError(_twice(factor, _name_of(order, parts), names))
 
     @staticmethod
@@ -195,6 +196,7 @@ class Assembly(Transactions):
         x = self._attach_child(name, factor, ports, data, family, dimension, shape, given=True)
         if observed is not None:
             self._set_observed(x.node, check_observed(name, family, x.shape, dimension, observed, missing))
+            check_plate(self.graph, x.node.maker)
         return x
 
     def _attach_child(
@@ -213,6 +215,7 @@ class Assembly(Transactions):
         plate = self._plate(name, factor, ports, data, shape)
         node = self._node(name, family, plate.shape, dimension, given)
         plate.edges[factor.child] = Edge(node.position, None, True)
+        node.maker = plate
         return self._variable(node)
 
     def _likelihood(self, name: str, factor: Factor, port: str, x: Variable, data: dict[str, np.ndarray]) -> None:
@@ -272,7 +275,8 @@ class Assembly(Transactions):
         node = self._node(name, type(message), shape, dimension, given=True)
         self._set_observed(node, seen)
         x = self._variable(node)
-        self._plate(name, Prior(message.reshape((node.size,))), {"x": x}, {})
+        node.maker = self._plate(name, Prior(message.reshape((node.size,))), {"x": x}, {})
+        check_plate(self.graph, node.maker)
         return x
 
     def _shape(self, name: str, plate: tuple[int, ...], size: Any) -> tuple[int, ...]:

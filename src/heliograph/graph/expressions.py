@@ -54,7 +54,8 @@ class Expressions(Linear):
         if not (lower < upper).all():
             raise ModelError(f"between({x.name!r}): every lower bound must be below its upper bound")
         data = {"lower": lower, "upper": upper}
-        return self._derive(f"lower < {x.name} < upper", Between(), {"x": x}, data, Bernoulli)
+        label = f"{_bound(lower, 'lower')} < {x.name} < {_bound(upper, 'upper')}"
+        return self._derive(label, Between(), {"x": x}, data, Bernoulli)
 
     @building
     def select(self, switch: Variable, a: Variable, b: Variable) -> Variable:
@@ -90,13 +91,18 @@ class Expressions(Linear):
         return self._derive(f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Gaussian)
 
     @building
-    def _greater(self, a: Any, b: Any) -> Variable:
-        label = f"{shown(a)} > {shown(b)}"
+    def _greater(self, a: Any, b: Any, less: bool = False) -> Variable:
+        """The event ``a > b``, written ``b < a`` if `less`."""
+        label = f"{shown(b)} < {shown(a)}" if less else f"{shown(a)} > {shown(b)}"
         for x in (a, b):
             if isinstance(x, Variable):
                 self._want(label, "argument", x, Gaussian)
         gap = self._subtract(a, b)
-        form = whole(gap.node, gap.entries()) if gap.node.made is None else gap.node.made
-        if isinstance(form, Affine) and (form.constant_rows & (form.constant == 0)).any():
+        known = self._known(gap)
+        if known is not None and (known == 0).any():
             raise ModelError(f"{label}: both sides are the same random quantity, so neither is greater; leave it out")
         return self._derive(label, Positive(), {"x": gap}, {}, Bernoulli)
+
+
+def _bound(value: np.ndarray, word: str) -> str:
+    return word if value.ndim else f"{float(value):g}"

@@ -174,13 +174,24 @@ class Linear(Assembly):
     def _express(self, label: str, form: Affine) -> Variable:
         """A variable for an expression; some entries of a node, as they are, need no node of their own."""
         if len(form.terms) == 1 and not form.constant.any() and (form.terms[0].coefficients == 1).all():
-            return self._variable(form.terms[0].node, form.terms[0].entries.reshape(form.shape))
+            node, entries, _ = form.terms[0]
+            same = node.shape == form.shape and np.array_equal(entries, np.arange(node.size))
+            return self._variable(node, None if same else entries.reshape(form.shape))
         vector = form.constant.ndim == 2
         family: type[Family] = MultivariateGaussian if vector else Gaussian
         dimension = form.constant.shape[1] if vector else None
         node = Node(-1, label, family, form.shape, dimension, False, made=form)
         self._number(node)
         return self._variable(node)
+
+    def _known(self, x: Variable) -> np.ndarray | None:
+        """The constant rows of a variable that is an expression, NaN in the others; None where there can be none."""
+        form = x.node.made
+        if not isinstance(form, Affine) or not form.constant_rows.any():
+            return None
+        known = form.constant_rows.reshape(-1, *(1,) * (form.constant.ndim - 1))
+        values = np.where(known, form.constant, np.nan)
+        return values if x.index is None else values[x.index.ravel()]
 
     def _place(self, node: Node) -> None:
         """Put an expression into the graph, and what it is made of before it."""

@@ -25,6 +25,7 @@ class Node:
     dimension: int | None = None  # length of one value, for vectors and categories
     given: bool = True  # the user named it; a derived node is the result of an expression
     observed: Family | None = None  # (size,) point masses where it was seen, uniform where it is missing
+    maker: Plate | None = None  # the plate that made it, where that is one
     made: Any = None  # how an affine expression is made of other nodes, see `graph.affine`; None for any other node
     order: int = -1  # nodes of a model in the order in which they were written, expressions included
     start: int = 0  # where the entries of this node begin among all entries of all base nodes of the model

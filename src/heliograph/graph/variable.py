@@ -130,7 +130,7 @@ class Variable:
         return self.model._greater(self, other)
 
     def __lt__(self, other: Any) -> Variable:
-        return self.model._greater(other, self)
+        return self.model._greater(other, self, less=True)
 
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
