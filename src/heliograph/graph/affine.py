@@ -109,10 +109,10 @@ def resolve(form: Affine) -> Affine:
             form = substitute(form, k)
     while True:
         form = _merge(form)
-        involved = _overlapping(form)
+        involved, keys = _overlapping(form)
         if not involved:
             return form
-        form = _split(form, involved)
+        form = _split(form, involved, keys)
 
 
 def expand(form: Affine) -> Affine:
@@ -132,57 +132,77 @@ def _merge(form: Affine) -> Affine:
     for k, t in enumerate(terms):
         places.setdefault(id(t.node), []).append(k)
     for same in places.values():
-        for at, i in enumerate(same):
-            for j in same[at + 1 :]:
-                equal = (terms[i].entries == terms[j].entries) & (terms[j].coefficients != 0)
-                if equal.any():
-                    moved = np.where(equal, terms[j].coefficients, 0.0)
-                    total = terms[i].coefficients + moved
-                    # what is left of x / 3 + x / 3 - 2 * x / 3 is rounding, and not a coefficient
-                    size = np.maximum(np.abs(terms[i].coefficients), np.abs(moved))
-                    total = np.where(np.abs(total) <= 4e-16 * size, 0.0, total)
-                    terms[i] = terms[i]._replace(coefficients=total)
-                    terms[j] = terms[j]._replace(coefficients=np.where(equal, 0.0, terms[j].coefficients))
+        if len(same) > 1:
+            for k, c in zip(same, _merged([terms[k] for k in same]), strict=True):
+                terms[k] = terms[k]._replace(coefficients=c)
     return form._replace(terms=tuple(t for t in terms if np.any(t.coefficients != 0)))
 
 
-def _overlapping(form: Affine) -> list[int]:
-    """The terms that hold a base entry which another term of the same row holds too."""
+def _merged(terms: list[Term]) -> np.ndarray:
+    """Coefficients of terms of one node, (terms, rows), with those of equal entries of a row summed at the first of them."""
+    entries, c = np.array([t.entries for t in terms]), np.array([t.coefficients for t in terms])
+    order = np.argsort(entries, axis=0, kind="stable")
+    entries, c = np.take_along_axis(entries, order, 0), np.take_along_axis(c, order, 0)
+    total, largest = c.copy(), np.abs(c)
+    for k in range(len(terms) - 1, 0, -1):
+        equal = entries[k] == entries[k - 1]
+        total[k - 1] = np.where(equal, total[k - 1] + total[k], total[k - 1])
+        largest[k - 1] = np.where(equal, np.maximum(largest[k - 1], largest[k]), largest[k - 1])
+        total[k] = np.where(equal, 0.0, total[k])
+    # what is left of 0.1 * x + 0.2 * x - 0.3 * x is rounding, and not a coefficient
+    total = np.where(np.abs(total) <= 4e-16 * len(terms) * largest, 0.0, total)
+    found = np.empty_like(total)
+    np.put_along_axis(found, order, total, 0)
+    return found
+
+
+def _overlapping(form: Affine) -> tuple[list[int], np.ndarray]:
+    """The terms that hold a base entry which another term of the same row holds too, and the keys of those entries."""
     if len(form.terms) < 2 or _disjoint([t.node for t in form.terms]):
-        return []
-    parts = [_support_of_term(t) for t in form.terms]
-    twice = _twice(parts)
-    return [] if twice is None else [k for k, part in enumerate(parts) if part.multiply(twice).nnz]
+        return [], np.zeros(0, int)
+    touched = [_touched(t.node, t.entries, t.coefficients != 0) for t in form.terms]
+    key, term = np.concatenate(touched), np.repeat(np.arange(len(touched)), [len(k) for k in touched])
+    twice = _twice(key)
+    return sorted(set(term[twice].tolist())), np.unique(key[twice])
 
 
 def shared_node(parts: list[tuple[Node, np.ndarray]]) -> int | None:
     """The order of a base node of which two (node, entries) pairs touch the same entry in one row, if there is one."""
     if len(parts) < 2 or _disjoint([node for node, _ in parts]):
         return None
-    twice = _twice([support_of(node)[entries] for node, entries in parts])
-    if twice is None:
+    key = np.concatenate([_touched(node, entries, None) for node, entries in parts])
+    twice = _twice(key)
+    if not twice.any():
         return None
-    column = int(twice.indices[0])
+    column = int(key[twice][0]) % _COLUMNS
     starts = {start: order for node, _ in parts for order, start in roots_of(node).items()}
     return starts[max(s for s in starts if s <= column)]
 
 
-def _twice(parts: list[Any]) -> Any:
-    """The pattern of the places that more than one part fills, or None."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    over = total.data > 1
-    if not over.any():
-        return None
-    kept = total.copy()
-    kept.data = over.astype(np.int32)
-    kept.eliminate_zeros()
-    return kept
+def _touched(node: Node, entries: np.ndarray, on: np.ndarray | None) -> np.ndarray:
+    """One number for every base entry that a row touches, different for different rows and entries."""
+    if node.made is None:
+        rows, columns = np.arange(len(entries)), node.start + entries
+    else:
+        part = support_of(node)[entries]
+        rows, columns = np.repeat(np.arange(len(entries)), np.diff(part.indptr)), part.indices
+    if on is not None and not on.all():
+        rows, columns = rows[on[rows]], columns[on[rows]]
+    return rows * _COLUMNS + columns
 
 
-def _split(form: Affine, involved: list[int]) -> Affine:
-    """Take apart one of the overlapping terms, the one made last."""
+def _twice(key: np.ndarray) -> np.ndarray:
+    """Which of the numbers occur more than once."""
+    order = np.argsort(key, kind="stable")
+    equal = key[order][1:] == key[order][:-1]
+    found = np.zeros(len(key), dtype=bool)
+    found[order[1:]] |= equal
+    found[order[:-1]] |= equal
+    return found
+
+
+def _split(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
+    """Take apart overlapping terms, those first that were made last."""
     terms = form.terms
     vectors: dict[tuple[int, int], int] = {}
     for k in involved:
@@ -192,9 +212,8 @@ def _split(form: Affine, involved: list[int]) -> Affine:
             if key in vectors:
                 return _one_product(form, vectors[key], k)
             vectors[key] = k
-    sums = [k for k in involved if isinstance(terms[k].node.made, Affine)]
-    if sums:
-        return substitute(form, max(sums, key=lambda k: terms[k].node.order))
+    if any(isinstance(terms[k].node.made, Affine) for k in involved):
+        return _open(form, involved, keys)
     products = [k for k in involved if _sum_inside(terms[k].node)]
     if products:
         return distribute(form, max(products, key=lambda k: terms[k].node.order))
@@ -208,6 +227,30 @@ def _split(form: Affine, involved: list[int]) -> Affine:
         f"{' and '.join(names)} are made of the same random quantities and cannot be added; write their sum as one product "
         "of a matrix with one vector, (X + Z) @ w"
     )
+
+
+def _open(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
+    """Replace sums that touch the keys by their terms, the last made first, until one meets itself or none is left."""
+    closed = [t for k, t in enumerate(form.terms) if k not in set(involved)]
+    waiting = [form.terms[k] for k in involved]
+    constant = form.constant
+    held = {id(t.node) for t in form.terms}
+    while True:
+        sums = [k for k, t in enumerate(waiting) if isinstance(t.node.made, Affine)]
+        if not sums:
+            break
+        term = waiting.pop(max(sums, key=lambda k: waiting[k].node.order))
+        inside = scaled(take(term.node.made, term.entries, form.shape), term.coefficients)
+        constant = constant + inside.constant
+        met = False
+        for part in inside.terms:
+            touches = np.isin(_touched(part.node, part.entries, part.coefficients != 0), keys).any()
+            (waiting if touches and part.node.made is not None else closed).append(part)
+            met |= part.node.made is not None and id(part.node) in held
+            held.add(id(part.node))
+        if met:  # what stands twice is summed before it is taken apart
+            break
+    return form._replace(terms=(*closed, *waiting), constant=constant)
 
 
 def _absorb(form: Affine, k: int, j: int) -> Affine | None:

@@ -38,6 +38,7 @@ class Assembly(Transactions):
         super().__init__()
         self.graph = Graph()
         self._names: set[str] = set()
+        self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included
         self._n_entries = 0  # of all base nodes
         self._stacks: dict[Any, Node] = {}  # vectors of scalars, by the scalars
@@ -71,9 +72,10 @@ class Assembly(Transactions):
 
     def _enter(self, node: Node) -> None:
         """Put a node into the graph, under a name of its own."""
-        base, k = node.name, 2
+        base = node.name
         while node.name in self._names:
-            node.name, k = f"{base} #{k}", k + 1
+            self._repeats[base] = self._repeats.get(base, 1) + 1
+            node.name = f"{base} #{self._repeats[base]}"
         self._take_name(node.name)
         node.position = len(self.graph.nodes)
         self.graph.nodes.append(node)

@@ -36,6 +36,8 @@ from heliograph.graph.variable import Variable
 
 __all__ = ["Linear", "shown"]
 
+_LONGEST = 100  # characters of an expression's name
+
 Step = tuple[Factor, dict[str, Any], dict[str, Any]]  # a factor, its ports and its data
 
 
@@ -62,7 +64,7 @@ class Linear(Assembly):
             raise ModelError(f"vector {a.name!r} can be scaled by a number only; use a matrix product for more")
         shape = self._fit(label, a.shape, constant.shape)
         form = whole(a.node, np.broadcast_to(a.entries(), shape))
-        return self._express(label, scaled(form, np.broadcast_to(constant, shape).reshape(-1)))
+        return self._express(label, resolve(scaled(form, np.broadcast_to(constant, shape).reshape(-1))))
 
     def _sum(self, a: Any, b: Any, sign: float, word: str) -> Variable:
         left, right = self._form(a, b, word), self._form(b, a, word)
@@ -142,6 +144,9 @@ class Linear(Assembly):
                 f"X @ {w.name!r}: X has shape {x.shape}, but {w.name!r} has {d} entries; X must be (n, {d})"
             )
         rows = x if x.ndim == 2 else x.reshape(1, -1)
+        known = self._known(w)
+        if known is not None and not np.isnan(known).any():
+            return self._express(f"X @ {w.name}", Affine(x.shape[:-1], (), np.asarray(rows @ known[0]).reshape(-1)))
         node = product_node(Inner(rows, w.node, int(w.entries().ravel()[0])), f"X @ {w.name}", x.shape[:-1])
         self._number(node)
         return self._variable(node)
@@ -180,6 +185,8 @@ class Linear(Assembly):
         vector = form.constant.ndim == 2
         family: type[Family] = MultivariateGaussian if vector else Gaussian
         dimension = form.constant.shape[1] if vector else None
+        if len(label) > _LONGEST:
+            label = f"{label[: _LONGEST // 2]}...{label[-_LONGEST // 4 :]}"
         node = Node(-1, label, family, form.shape, dimension, False, made=form)
         self._number(node)
         return self._variable(node)
