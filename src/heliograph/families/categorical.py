@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import entr
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _short, as_real
 
 __all__ = ["Categorical"]
 
@@ -34,7 +34,7 @@ class Categorical(Family):
     statistics = ("[x = k]",)
 
     def __init__(self, p: Any) -> None:
-        p = np.asarray(p, dtype=float)
+        p = as_real("a Categorical's probabilities", p)
         if p.ndim < 1 or p.shape[-1] < 1:
             raise ModelError("a Categorical needs a vector of probabilities along its last axis")
         total = p.sum(axis=-1, keepdims=True)
@@ -68,7 +68,7 @@ class Categorical(Family):
     @classmethod
     def from_log_p(cls, log_p: Any) -> Self:
         """From logarithms of probabilities, known up to a constant each; -inf means impossible."""
-        log_p = np.array(log_p, dtype=float)
+        log_p = np.array(as_real("a Categorical's log probabilities", log_p))
         if not (log_p < np.inf).all():
             raise ModelError(f"a Categorical's log probabilities must be below infinity, not {_short(log_p)}")
         return cls._settled(log_p)
@@ -82,7 +82,7 @@ class Categorical(Family):
     @classmethod
     def point_mass(cls, value: Any, n_categories: int) -> Self:
         """Certainty of category `value`, an index below `n_categories`; NaN entries become uniform."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a Categorical\'s point mass", value))
         if not (cls.in_support(value, n_categories) | np.isnan(value)).all():
             raise ModelError(
                 f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {_short(value)}"
@@ -211,7 +211,7 @@ class Categorical(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log p[x]`` for category indices x; -inf elsewhere."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         ok = self.in_support(x, self.n_categories)
         return np.where(ok, _log_p_at(self.log_p, np.where(ok, x, 0.0)), -np.inf)
 
@@ -221,6 +221,7 @@ class Categorical(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` gives 0 to what `self` holds possible."""
+        self._check_same("kl", other)
         p, log_p, log_q = self.p, self.log_p, other.log_p
         held = np.broadcast_to(p > 0, np.broadcast_shapes(p.shape, log_q.shape))
         gap = np.where(held, log_p, 0.0) - np.where(held, log_q, 0.0)

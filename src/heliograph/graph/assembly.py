@@ -18,6 +18,7 @@ from heliograph.families import (
 from heliograph.graph.check import (
     check_number,
     check_observed,
+    observed_shape,
 )
 from heliograph.graph.affine import makers_of, roots_of, shared_node
 from heliograph.graph.contradictions import check_plate
@@ -53,6 +54,8 @@ class Assembly(Transactions):
     ) -> Node:
         if given:
             self._check_name(name)
+        if 0 in shape:
+            raise ModelError(f"variable {name!r}: it has no entries, its shape is {shape}; leave it out of the model")
         node = Node(-1, name, family, shape, dimension, given)
         self._number(node)
         self._enter(node)
@@ -126,6 +129,8 @@ class Assembly(Transactions):
         except ValueError:
             told = {p: getattr(v, "shape", np.shape(v)) for p, v in {**ports, **data}.items()}
             raise ModelError(f"{label}: shapes do not fit together: {told}") from None
+        if 0 in full:
+            raise ModelError(f"{label}: there is no entry to work on, its shape is {full}; leave it out of the model")
         if not distinct:
             self._check_distinct(factor, ports, full)
         edges: dict[str, Edge] = {}
@@ -193,7 +198,7 @@ class Assembly(Transactions):
         shape = None if size is None else _as_shape(name, size)
         if observed is not None and shape is None:
             event = 1 if family.point_rank else 0
-            seen = np.shape(observed)
+            seen = observed_shape(name, observed)
             shape = seen[: len(seen) - event]
         x = self._attach_child(name, factor, ports, data, family, dimension, shape, given=True)
         if observed is not None:
@@ -232,6 +237,8 @@ class Assembly(Transactions):
             ) from None
         seen = ~np.isnan(np.broadcast_to(counts, full))
         self._take_name(name)
+        if not seen.any():
+            return
         part = self._variable(x.node, np.broadcast_to(x.entries(), full)[seen]) if not seen.all() else x
         if not seen.all():
             data = {k: np.broadcast_to(v, full)[seen] for k, v in data.items()}
@@ -247,7 +254,7 @@ class Assembly(Transactions):
                 f"variable {name!r}: parameters of shapes {[p.shape for p in parameters]} do not fit together"
             ) from None
         if observed is not None and size is None:
-            plate = np.broadcast_shapes(plate, np.shape(observed)) if plate == () else plate
+            plate = observed_shape(name, observed) if plate == () else plate
         shape = self._shape(name, plate, size)
         message = family(*(np.broadcast_to(p, shape) for p in parameters))
         return self._with_prior(name, message, shape, None, observed, missing)

@@ -393,6 +393,8 @@ class Builder(Expressions):
     @building
     def attach(self, x: Variable, message: Family) -> None:
         """Soft evidence: multiply any message of the variable's own family into it."""
+        if not isinstance(x, Variable):
+            raise ModelError(f"attach takes a variable and a message, not {type(x).__name__}")
         if type(message) is not x.family:
             raise UnsupportedError(
                 f"variable {x.name!r} takes {x.family.__name__} messages; a {type(message).__name__} was attached"

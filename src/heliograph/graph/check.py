@@ -8,10 +8,24 @@ import numpy as np
 import scipy.sparse
 
 from heliograph.errors import ModelError
+from heliograph.factors import Dot
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.graph.records import Graph
+from heliograph.families.base import as_real
+from heliograph.graph.records import Graph, Plate
 
-__all__ = ["check_covariance", "check_counts", "check_graph", "check_number", "check_observed", "check_positive"]
+__all__ = [
+    "as_floats",
+    "check_bound",
+    "check_counts",
+    "check_covariance",
+    "check_graph",
+    "check_matrix",
+    "check_number",
+    "check_observed",
+    "check_positive",
+    "check_probability",
+    "observed_shape",
+]
 
 _SUPPORT = {
     Gaussian: "finite numbers",
@@ -27,27 +41,25 @@ _SUPPORT = {
 def as_floats(label: str, value: Any, wanted: str = "real numbers") -> np.ndarray:
     """A copy of `value` as a float array; what is not made of real numbers is refused."""
     try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{label} must be {wanted}, not a {type(value).__name__} with rows of different lengths") from None
-    if array.dtype == object:  # Python's own numbers, for example Decimal or Fraction, are welcome; words are not
-        try:
-            array = array.astype(float)
-        except (TypeError, ValueError):
-            raise ModelError(f"{label} must be {wanted}, not {_kind_of(value)}") from None
-    if array.dtype.kind not in "fiub":
-        raise ModelError(f"{label} must be {wanted}, not {_kind_of(value)}")
-    return np.array(array, dtype=float)
+        return np.array(as_real(label, value))
+    except ModelError as error:
+        raise ModelError(str(error).replace("real numbers", wanted)) from None
 
 
-def _kind_of(value: Any) -> str:
-    dtype = getattr(value, "dtype", None)
-    return type(value).__name__ if dtype is None else f"{dtype} values"
+def _with_gaps(label: str, value: Any, wanted: str) -> np.ndarray:
+    """Observed numbers as floats, NaN where they are masked."""
+    if value is None:
+        raise ModelError(f"{label} must be {wanted}, not None")
+    if not isinstance(value, np.ma.MaskedArray):
+        return as_floats(label, value, wanted)
+    return np.where(np.ma.getmaskarray(value), np.nan, as_floats(label, value.filled(0), wanted))
 
 
 def check_number(name: str, what: str, value: Any) -> np.ndarray:
     """`value` as a float array, finite throughout."""
     array = as_floats(f"variable {name!r}: its {what}", value, "a number, an array or a variable")
+    if not array.size:
+        raise ModelError(f"variable {name!r}: its {what} is empty; give at least one number")
     if np.isnan(array).any():
         raise ModelError(f"variable {name!r}: its {what} holds NaN; NaN means 'missing' only in observed=")
     if np.isinf(array).any():
@@ -121,7 +133,7 @@ def check_covariance(name: str, what: str, matrix: Any, dimension: int) -> np.nd
 
 def check_counts(name: str, what: str, value: Any) -> np.ndarray:
     """Whole numbers of 0 or more; NaN marks a missing entry."""
-    value = np.ma.filled(np.ma.asarray(value, dtype=float), np.nan)
+    value = _with_gaps(f"variable {name!r}: its {what}", value, "whole numbers")
     seen = value[~np.isnan(value)]
     if np.isinf(seen).any():
         raise ModelError(
@@ -133,16 +145,19 @@ def check_counts(name: str, what: str, value: Any) -> np.ndarray:
     return value
 
 
+def observed_shape(name: str, observed: Any) -> tuple[int, ...]:
+    """The shape of observed values, whose rows must be of one length."""
+    try:
+        return np.shape(observed)
+    except ValueError:
+        raise ModelError(f"variable {name!r}: observed= has rows of different lengths; mark gaps with NaN") from None
+
+
 def check_observed(
     name: str, family: type[Family], shape: tuple[int, ...], dimension: int | None, observed: Any, missing: Any
 ) -> Family:
     """The observed values as a flat batch of point masses, uniform where they are missing."""
-    try:
-        values = np.ma.filled(np.ma.asarray(observed, dtype=float), np.nan)
-    except (TypeError, ValueError):
-        raise ModelError(
-            f"variable {name!r}: observed= must be numbers (NaN where missing), not {np.asarray(observed).dtype} values"
-        ) from None
+    values = _with_gaps(f"variable {name!r}: observed=", observed, "numbers (NaN where missing)")
     event = (dimension,) if family.point_rank else ()
     if values.shape != (*shape, *event):
         raise ModelError(
@@ -150,7 +165,10 @@ def check_observed(
             "give one value per entry and NaN where it is missing"
         )
     if missing is not None:
-        missing = np.asarray(missing, dtype=bool)
+        missing = as_floats(f"variable {name!r}: missing=", missing, "an array of True and False")
+        if not np.isin(missing, (0.0, 1.0)).all():
+            raise ModelError(f"variable {name!r}: missing= must be an array of True (missing) and False")
+        missing = missing.astype(bool)
         if missing.shape != shape:
             raise ModelError(f"variable {name!r}: missing= has shape {missing.shape}, the variable {shape}")
         values = values.copy()
@@ -187,9 +205,26 @@ def check_graph(graph: Graph) -> None:
                 f"variable {node.name!r} is disconnected: no prior and no factor mentions it; "
                 "give it a prior with model.attach(variable, message) or remove it"
             )
+        if _known_vector(graph, node.position, meets):
+            raise ModelError(
+                f"X @ {node.name!r}: the vector {node.name!r} is observed, so the product is known; write it as numbers"
+            )
         made = any(port == plate.factor.child for plate, port in meets)
         if not made and not node.fully_observed:
             raise ModelError(
                 f"variable {node.name!r} has no prior, so its posterior would be improper; "
                 "give it one with model.attach(variable, message) or make it with model.gaussian(...)"
             )
+
+
+def _known_vector(graph: Graph, position: int, meets: list[tuple[Plate, str]]) -> bool:
+    """Whether an observed vector stands in a product with a matrix."""
+    seen = graph.nodes[position].observed
+    if seen is None or seen.point is None:
+        return False
+    for plate, port in meets:
+        if isinstance(plate.factor, Dot) and port == "w":
+            index = plate.edges[port].index
+            if seen.is_point[0 if index is None else index].any():
+                return True
+    return False

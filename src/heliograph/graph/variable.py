@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heliograph.errors import ModelError
+from heliograph.graph.check import as_floats
 from heliograph.graph.records import Node
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Variable:
             )
         try:
             index = self.entries()[key]
-        except IndexError as error:
+        except (IndexError, TypeError, ValueError) as error:
             raise ModelError(f"variable {self.name!r} of shape {self.shape}: {error}") from None
         return Variable(self.model, self.node, np.asarray(index))
 
@@ -85,7 +86,11 @@ class Variable:
 
     def reshape(self, *shape: int) -> Variable:
         """The same entries in another shape."""
-        return Variable(self.model, self.node, self.entries().reshape(*shape))
+        try:
+            index = np.reshape(self.entries(), shape[0] if len(shape) == 1 else shape)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"variable {self.name!r} of shape {self.shape} has no shape {shape}: {error}") from None
+        return Variable(self.model, self.node, index)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Variable:
@@ -110,7 +115,7 @@ class Variable:
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "
                 "(numerator = quotient * denominator) or as a black-box factor with @hg.factor"
             )
-        other = np.asarray(other, dtype=float)
+        other = as_floats(f"variable {self.name!r} is divided by something that", other)
         if (other == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
         return self.model._scale(self, 1.0 / other)
@@ -146,7 +151,7 @@ class _Magnitude:
         self.variable = variable
 
     def __lt__(self, bound: Any) -> Variable:
-        bound = np.asarray(bound, dtype=float)
+        bound = as_floats(f"abs({self.variable.name!r}) < bound: the bound", bound)
         return self.variable.model.between(self.variable, -bound, bound)
 
     __le__ = __lt__
