@@ -12,7 +12,7 @@ import numpy as np
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.schedule import Schedule, plan, strands
 from heliograph.engine.sending import Counts, Sender, clock
-from heliograph.engine.settings_check import check_settings
+from heliograph.engine.settings_check import check_progress, check_settings
 from heliograph.engine.stopping import StopRule, after, changed_less_than
 from heliograph.engine.tables import Tables, copied
 from heliograph.engine.trace import SweepInfo, Trace
@@ -108,6 +108,7 @@ def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> P
     """
     from heliograph.engine.progress import shown
 
+    check_progress(progress)
     with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
         run = _start(model, **settings)
         info, converged = deque(shown(run.go(), run.trace, progress), maxlen=1).pop()

@@ -14,7 +14,7 @@ import numpy as np
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError, UnsupportedError
 
-__all__ = ["Family", "as_real", "concatenate"]
+__all__ = ["Family", "as_real", "check_rng", "concatenate", "in_words"]
 
 
 def as_real(label: str, value: Any) -> np.ndarray:
@@ -22,8 +22,8 @@ def as_real(label: str, value: Any) -> np.ndarray:
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value
     try:
-        array = np.asarray(value)
-        if array.dtype == object and array.size:  # Python's own numbers, for example Fraction, are welcome; words are not
+        array = None if value is None else np.asarray(value)
+        if array is not None and array.dtype == object and array.size:  # Python's own numbers, for example Fraction, are welcome; words are not
             array = array.astype(float)
     except (TypeError, ValueError):
         array = None
@@ -33,6 +33,21 @@ def as_real(label: str, value: Any) -> np.ndarray:
         ragged = " (with rows of different lengths?)" if isinstance(value, (list, tuple)) else ""
         raise ModelError(f"{label} must be real numbers, not {kind}{ragged}")
     return array.astype(float, copy=False)
+
+
+def in_words(value: Any) -> str:
+    """A value for a sentence: itself if it is short, else what it is."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return repr(value)[:60]
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} values and shape {value.shape}"
+    return f"a {type(value).__name__}"
+
+
+def check_rng(rng: Any) -> None:
+    """Raise unless `rng` is a generator: everything that draws is told what to draw from."""
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(f"sample needs a numpy.random.Generator, for example np.random.default_rng(0), not {in_words(rng)}")
 
 
 class Family:
@@ -342,7 +357,7 @@ def _check_fit(family: str, first: str, a: np.ndarray, second: str, b: np.ndarra
 
 
 def _short(value: Any) -> str:
-    return np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ")
+    return " ".join(np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ").split())
 
 
 def _within(index: Any, ndim: int) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from heliograph.errors import ModelError
-from heliograph.families.base import Family, _short, as_real
+from heliograph.families.base import Family, _short, as_real, check_rng
 
 __all__ = ["Bernoulli"]
 
@@ -117,7 +117,7 @@ class Bernoulli(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a value is 0 or 1."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x == 0) | (x == 1)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -156,6 +156,7 @@ class Bernoulli(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``, 0. or 1."""
+        check_rng(rng)
         n = (n,) if isinstance(n, int) else n
         return (rng.random((*n, *self.shape)) < self.p).astype(float)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _check_fit, _short, as_real
+from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
 from heliograph.families.inversions import (
     dirichlet_centre,
     dirichlet_mean_log,
@@ -206,7 +206,7 @@ class Beta(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a value lies in ``[0, 1]``."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x >= 0) & (x <= 1)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -268,6 +268,7 @@ class Beta(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Beta that is improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import entr
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
-from heliograph.families.base import Family, _short, as_real
+from heliograph.families.base import Family, _short, as_real, check_rng
 
 __all__ = ["Categorical"]
 
@@ -106,8 +106,6 @@ class Categorical(Family):
 
     # ---- algebra: impossible categories need care, all else is the base's -----------------------------------------
     def __mul__(self, other: Self) -> Self:
-        if type(self) is not type(other):
-            return NotImplemented
         out = super().__mul__(other)
         if np.isfinite(out.naturals[0]).all() and out.point is None:
             return out
@@ -118,8 +116,7 @@ class Categorical(Family):
         return self._settled(out.naturals[0], out.point)
 
     def __truediv__(self, other: Self) -> Self:
-        if type(self) is not type(other):
-            return NotImplemented
+        self._check_same("/", other)
         b = other.naturals[0]
         if np.isfinite(b).all():
             return super().__truediv__(other)
@@ -200,7 +197,7 @@ class Categorical(Family):
     @classmethod
     def in_support(cls, x: Any, n_categories: float = np.inf) -> np.ndarray:
         """Where a value is a whole number from 0, below `n_categories` if that is given."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x >= 0) & (x < n_categories) & (x < np.inf) & (x == np.floor(x))
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -230,6 +227,7 @@ class Categorical(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Category indices of shape ``(*n, *shape)``, as integers."""
+        check_rng(rng)
         n = (n,) if isinstance(n, int) else n
         edges = np.cumsum(self.p, axis=-1)[..., :-1]
         return (rng.random((*n, *self.shape))[..., None] >= edges).sum(axis=-1)

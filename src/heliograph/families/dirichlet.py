@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short, as_real
+from heliograph.families.base import Family, _short, as_real, check_rng
 from heliograph.families.inversions import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others, stored
 from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence
 
@@ -185,7 +185,7 @@ class Dirichlet(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a vector has no negative entry and sums to 1 (to 1e-6, for vectors that were typed or rounded)."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x >= 0).all(axis=-1) & (np.abs(x.sum(axis=-1) - 1.0) <= 1e-6)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -244,6 +244,7 @@ class Dirichlet(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape, K)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Dirichlet that is improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _check_fit, _short, as_real
+from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
 from heliograph.families.inversions import inverse_digamma_gap, inverse_trigamma, stored
 from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
 
@@ -199,7 +199,7 @@ class Gamma(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a value is a finite positive number."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x > 0) & (x < np.inf)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -247,6 +247,7 @@ class Gamma(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Gamma that is uniform or improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

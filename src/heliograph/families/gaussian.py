@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _check_fit, _short, as_real
+from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
 
 __all__ = ["Gaussian"]
 
@@ -191,6 +191,7 @@ class Gaussian(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Gaussian that is uniform or improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

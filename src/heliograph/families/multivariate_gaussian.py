@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short, as_real
+from heliograph.families.base import Family, _short, as_real, check_rng
 from heliograph.families.gaussian import Gaussian
 
 __all__ = ["MultivariateGaussian"]
@@ -208,7 +208,7 @@ class MultivariateGaussian(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a vector is finite."""
-        return np.isfinite(x).all(axis=-1)
+        return np.isfinite(as_real("in_support: x", x)).all(axis=-1)
 
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:
@@ -258,6 +258,7 @@ class MultivariateGaussian(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape, dimension)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError(
                 "cannot sample a MultivariateGaussian that is uniform or improper; give it a prior first"

@@ -15,6 +15,7 @@ from heliograph.families import (
     Family,
     Gaussian,
 )
+from heliograph.families.base import in_words
 from heliograph.graph.check import (
     check_number,
     check_observed,
@@ -357,7 +358,7 @@ def _twice(factor: Factor, name: str, ports: list[str]) -> str:
 def _as_shape(name: str, size: Any) -> tuple[int, ...]:
     shape = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     if not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
-        raise ModelError(f"variable {name!r}: size must be a positive whole number or a tuple of them, not {size!r}")
+        raise ModelError(f"variable {name!r}: size must be a positive whole number or a tuple of them, not {in_words(size)}")
     return tuple(int(n) for n in shape)
 
 

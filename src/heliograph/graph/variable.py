@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heliograph.errors import ModelError
+from heliograph.families.base import in_words
 from heliograph.graph.check import as_floats
 from heliograph.graph.records import Node
 
@@ -86,10 +87,13 @@ class Variable:
 
     def reshape(self, *shape: int) -> Variable:
         """The same entries in another shape."""
+        if len(shape) == 1 and shape[0] is None:
+            raise ModelError(f"variable {self.name!r}: reshape takes whole numbers, not None")
         try:
             index = np.reshape(self.entries(), shape[0] if len(shape) == 1 else shape)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"variable {self.name!r} of shape {self.shape} has no shape {shape}: {error}") from None
+            wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
+            raise ModelError(f"variable {self.name!r} of shape {self.shape} cannot have the shape {wanted}: {error}") from None
         return Variable(self.model, self.node, index)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
@@ -119,6 +123,14 @@ class Variable:
         if (other == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
         return self.model._scale(self, 1.0 / other)
+
+    def __pow__(self, exponent: Any) -> Variable:
+        raise ModelError(
+            f"variable {self.name!r}: a power has no factor of its own; write it as a function of one variable, for example "
+            "@hg.factor(output=hg.Gaussian) def square(x): return x**2"
+        )
+
+    __rpow__ = __pow__
 
     def __neg__(self) -> Variable:
         return self.model._scale(self, -1.0)

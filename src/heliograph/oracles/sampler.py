@@ -83,7 +83,7 @@ def evaluate(
 
     Raises `FactorError` where the function raises or gives something that its output family does not hold.
     """
-    arrays = {k: np.asarray(inputs[k]) for k in sampler.inputs}
+    arrays = {k: _locked(inputs[k]) for k in sampler.inputs}
     n = len(next(iter(arrays.values()))) if arrays else size
     if n is None:
         raise ModelError(f"factor {sampler.name!r} has no inputs: say how many samples to draw")
@@ -91,6 +91,23 @@ def evaluate(
     with np.errstate(all="ignore"):
         out = _call(rng, sampler, arrays, n) if sampler.vectorized else _call_each(rng, sampler, arrays, n)
     return _check(sampler, arrays, out, n)
+
+
+def _locked(values: Any) -> np.ndarray:
+    """A view that the user's function cannot write to: a change in place would change the draws under everyone's feet."""
+    view = np.asarray(values).view()
+    view.flags.writeable = False
+    return view
+
+
+def _changes_its_input(sampler: Sampler, error: Exception) -> FactorError | None:
+    """The sentence for a function that tried to write to its input, if that is what the error says."""
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return FactorError(
+            f"factor {sampler.name!r} changes its input in place ({error}); let it make a new array, for example z = z + 1 "
+            "in place of z += 1, or copy first with z = z.copy()"
+        )
+    return None
 
 
 def _extra(rng: np.random.Generator, sampler: Sampler, n: int) -> dict[str, Any]:
@@ -104,7 +121,7 @@ def _call(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.ndarr
     try:
         return sampler.function(**arrays, **_extra(rng, sampler, n))
     except Exception as error:
-        raise FactorError(
+        raise _changes_its_input(sampler, error) or FactorError(
             f"factor {sampler.name!r} raised {type(error).__name__}: {error}; it was given {n} samples, "
             f"the first of them {_show(arrays, 0)} (is it written for one sample at a time? say vectorized=False)"
         ) from error
@@ -117,7 +134,7 @@ def _call_each(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.
         try:
             results.append(sampler.function(**one, **_extra(rng, sampler, 1)))
         except Exception as error:
-            raise FactorError(
+            raise _changes_its_input(sampler, error) or FactorError(
                 f"factor {sampler.name!r} raised {type(error).__name__}: {error}, at {_show(arrays, i)}"
             ) from error
     try:
