@@ -26,7 +26,9 @@ class Factor(NamedTuple):
     typical: Callable[[np.ndarray], np.ndarray] | None = None  # a noiseless value of the output, where there is noise
     no_moments: bool = False  # the output has no variance without a proper message on it
     least_mean: float = 0.0  # of the last input, where the function has a pole at 0
-    linear: Callable[[np.ndarray], np.ndarray] | None = None  # given the second input the function is this times the first
+    linear: Callable[[np.ndarray], np.ndarray] | None = (
+        None  # given the second input the function is this times the first
+    )
 
 
 def _value(f: Factor, inputs: list[np.ndarray]) -> np.ndarray:
@@ -67,12 +69,16 @@ def _message(f: Factor, kind: str, rng: np.random.Generator, wanted: np.ndarray,
         p = rng.dirichlet(np.full(8, 0.3 if kind != "broad" else 3.0), n) + 1e-6
         return Categorical(np.full((n, 8), 1 / 8) if kind == "uniform" else p / p.sum(axis=1, keepdims=True))
     if family is Bernoulli:
-        p = {"narrow": 1 - 0.5 * width, "broad": rng.uniform(0.2, 0.8, n), "uniform": np.full(n, 0.5)}.get(kind, 1 - width**2)
+        p = {"narrow": 1 - 0.5 * width, "broad": rng.uniform(0.2, 0.8, n), "uniform": np.full(n, 0.5)}.get(
+            kind, 1 - width**2
+        )
         return Bernoulli(np.where(rng.random(n) < 0.5, p, 1 - p))
     if kind == "uniform":
         return Gaussian(np.zeros(n), np.full(n, 1e4)) if f.no_moments else family.uniform((n,))
     if family is Gaussian:
-        return Gaussian(wanted + width * rng.normal(size=n) * (kind != "conflicting"), (width * (1 + np.abs(wanted))) ** 2)
+        return Gaussian(
+            wanted + width * rng.normal(size=n) * (kind != "conflicting"), (width * (1 + np.abs(wanted))) ** 2
+        )
     strength = np.minimum(1 / width**2, 1e6)
     if family is Gamma:
         return Gamma(1 + strength, strength / np.maximum(wanted, 1e-12))
@@ -188,7 +194,9 @@ def _student_draw(z, rng):
 
 
 def _switch_draw(z, rng):
-    return np.where(rng.random(z.shape) < 0.3, -z + 2.0 * rng.standard_normal(z.shape), z + 0.2 * rng.standard_normal(z.shape))
+    return np.where(
+        rng.random(z.shape) < 0.3, -z + 2.0 * rng.standard_normal(z.shape), z + 0.2 * rng.standard_normal(z.shape)
+    )
 
 
 DETERMINISTIC = {
@@ -212,7 +220,16 @@ DETERMINISTIC = {
         _plain(lambda z: (z > 0.3) & (z < 2.0), Bernoulli, "between"),
         _plain(lambda x: x**1.5, Gamma, "power of Gamma", input_family=Gamma),
         _plain(lambda a, b: a * b, Gaussian, "product", widest=4.0, narrowest=0.02, linear=lambda b: b),
-        _plain(lambda a, b: a / b, Gaussian, "ratio", widest=4.0, narrowest=0.02, no_moments=True, least_mean=3.0, linear=lambda b: 1 / b),
+        _plain(
+            lambda a, b: a / b,
+            Gaussian,
+            "ratio",
+            widest=4.0,
+            narrowest=0.02,
+            no_moments=True,
+            least_mean=3.0,
+            linear=lambda b: 1 / b,
+        ),
         _plain(lambda a, b: np.sqrt(a**2 + b**2), Gaussian, "range", widest=4.0, narrowest=0.02),
         _plain(lambda a, b: np.maximum(a, b), Gaussian, "maximum", widest=4.0, narrowest=0.02),
     )

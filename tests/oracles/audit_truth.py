@@ -77,11 +77,17 @@ def one_unknown(port: str, message: Any, family: type[Family], look: Look) -> di
         given, log_w = at(pairs)
         ends = log_w.reshape(-1, 2)
         best = ends.max(axis=1)
-        hidden = best if given.highest is None else best + np.maximum(
-            given.highest[::2] - given.log_likelihood.reshape(-1, 2).max(axis=1), 0.0
+        hidden = (
+            best
+            if given.highest is None
+            else best + np.maximum(given.highest[::2] - given.log_likelihood.reshape(-1, 2).max(axis=1), 0.0)
         )
         top = max(top, float(best.max()))
-        known = top - NEGLIGIBLE - np.log(np.maximum(high - low, 1e-300)) + np.log(edges[1] - edges[0]) if level else top - NEGLIGIBLE
+        known = (
+            top - NEGLIGIBLE - np.log(np.maximum(high - low, 1e-300)) + np.log(edges[1] - edges[0])
+            if level
+            else top - NEGLIGIBLE
+        )
         matters = hidden > known
         rough = matters & ((np.abs(ends[:, 0] - ends[:, 1]) > 1.0) | (hidden - best > 1.0))
         if level == 49:
@@ -151,7 +157,11 @@ def two_unknown(messages: dict[str, Any], family: type[Family], look: Look, n: i
         if size == n:
             w = np.exp(log_w - log_w.max())
             w /= w.sum()
-            found = {a: project(Gaussian, w, (u,)), b: project(Gaussian, w, (v,)), "out": project(family, w, given.output)}
+            found = {
+                a: project(Gaussian, w, (u,)),
+                b: project(Gaussian, w, (v,)),
+                "out": project(family, w, given.output),
+            }
             return found
         table = log_w.reshape(size, size)
         for k, axis in enumerate((x, y)):

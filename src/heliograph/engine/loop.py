@@ -12,14 +12,13 @@ from heliograph.engine.contradictions import check_possible
 from heliograph.engine.convergence import drifting, motion, still_to_go
 from heliograph.engine.pace import Pace
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.properness import POLICIES
 from heliograph.engine.schedule import Schedule, plan, strands
 from heliograph.engine.sending import Counts, Sender, clock
+from heliograph.engine.settings_check import check_progress, check_settings
 from heliograph.engine.status import say, status
 from heliograph.engine.stopping import StopRule, after, changed_less_than
 from heliograph.engine.tables import Tables, copied
 from heliograph.engine.trace import SweepInfo, Trace
-from heliograph.errors import ModelError
 from heliograph.factors.black_box import Conduct
 from heliograph.families import Family
 from heliograph.graph.builder import Builder
@@ -92,8 +91,8 @@ def _start(
     executor: Any = None,
 ) -> _Run:
     """A run that has been checked and not begun."""
-    _check_settings(schedule, damping, power, improper, tolerance, max_sweeps)
-    graph = model.graph
+    check_settings(operator, oracle, schedule, damping, power, improper, tolerance, max_sweeps, stop, seed, executor)
+    graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     check_graph(graph)
     rng = np.random.default_rng(seed) if not isinstance(seed, np.random.Generator) else seed
     rule = stop if stop is not None else changed_less_than(tolerance * _SETTLED) | after(max_sweeps)
@@ -118,6 +117,7 @@ def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> P
     """
     from heliograph.engine.progress import shown
 
+    check_progress(progress)
     with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
         run = _start(model, **settings)
         info, converged = deque(shown(run.go(), run.trace, progress), maxlen=1).pop()
@@ -125,23 +125,6 @@ def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> P
         posterior = run.step(info, converged).posterior
     say(run.graph, posterior, run.tolerance)
     return posterior
-
-
-def _check_settings(
-    schedule: str, damping: float | None, power: float, improper: str, tolerance: float, max_sweeps: int
-) -> None:
-    if schedule not in ("parallel", "sequential"):
-        raise ModelError(f"schedule must be 'parallel' or 'sequential', not {schedule!r}")
-    if damping is not None and not 0 <= damping < 1:
-        raise ModelError(f"damping must lie in [0, 1) (0: none), not {damping}")
-    if not power > 0:
-        raise ModelError(f"power must be positive (1: plain EP), not {power}")
-    if improper not in POLICIES:
-        raise ModelError(f"improper must be one of {POLICIES}, not {improper!r}")
-    if not tolerance >= 0:
-        raise ModelError(f"tolerance must be 0 or more nats, not {tolerance}")
-    if not max_sweeps >= 1:
-        raise ModelError(f"max_sweeps must be 1 or more, not {max_sweeps}")
 
 
 def _n_learned(graph: Graph, schedule: Schedule) -> int:

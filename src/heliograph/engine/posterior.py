@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.engine.evidence import log_evidence
+from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.tables import Tables
 from heliograph.engine.trace import Trace
@@ -26,7 +27,8 @@ class Posterior:
     """The beliefs of a run.
 
     ``posterior[w]`` is the belief of a variable (or of some entries of it) as a batch of its family, in the variable's
-    shape; ``posterior["w"]`` finds it by name. Observed entries are point masses.
+    shape; ``posterior["w"]`` finds it by name. Observed entries are point masses. A posterior belongs to the model as it
+    was when the run began: what is added or observed later does not change it.
     """
 
     def __init__(
@@ -81,12 +83,23 @@ class Posterior:
             return self._belief(node).reshape(node.shape)
         if not isinstance(variable, Variable):
             raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
-        if variable.model.graph is not self._graph:
+        if variable.model.graph is not (self._graph.live or self._graph):
             raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
-        belief = self._belief(variable.node)
+        node = variable.node
+        if not in_run(self._graph, node) and node.made is not None:
+            return belief_of_expression(self._graph, self._belief, lambda: self._groups, node, variable.entries())
+        if not in_run(self._graph, node):
+            raise ModelError(
+                f"variable {node.name!r} was added to the model after this posterior was computed; run infer again"
+            )
+        belief = self._belief(self._graph.nodes[node.position])
         if variable.index is None:
             return belief.reshape(variable.shape)
         return belief[variable.index.reshape(-1)].reshape(variable.shape)
+
+    @cached_property
+    def _groups(self) -> list[np.ndarray]:
+        return dependent_groups(self._graph)
 
     def _find(self, name: str) -> Node:
         for node in self._graph.nodes:

@@ -18,6 +18,7 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
+from heliograph.families.base import as_real
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
@@ -209,10 +210,14 @@ class BlackBox(Factor):
         bound.apply_defaults()
         arguments = dict(bound.arguments)
         shapes = [a.shape for a in arguments.values() if hasattr(a, "model")]
-        plate = np.broadcast_shapes(*shapes)
+        try:
+            plate = np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise ModelError(f"factor {self.name!r}: variables of shapes {shapes} do not fit together") from None
         for port, value in arguments.items():
             if not hasattr(value, "model"):
-                self._note_rank(port, np.shape(value), plate)
+                shape = as_real(f"factor {self.name!r}: data at {port!r}", value).shape
+                self._note_rank(port, shape, plate)
         return arguments
 
     def _note_rank(self, port: str, shape: tuple[int, ...], plate: tuple[int, ...]) -> None:

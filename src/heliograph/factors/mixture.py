@@ -41,10 +41,14 @@ class Mixture(Factor):
     }
     how = dict.fromkeys(ports, "quadrature over precisions") | {"s": "closed form, or quadrature over precisions"}
 
-    def __init__(self, n: int = 2) -> None:
+    def __init__(self, n: int = 2, one_precision: bool = False) -> None:
         self.n = n
-        means, precisions = [f"mean{k}" for k in range(n)], [f"precision{k}" for k in range(n)]
-        pairs = [p for pair in zip(means, precisions, strict=True) for p in pair]
+        self.one_precision = one_precision  # all components have the same one, at a single port named "precision"
+        means = [f"mean{k}" for k in range(n)]
+        precisions = ["precision"] if one_precision else [f"precision{k}" for k in range(n)]
+        pairs = (
+            means + precisions if one_precision else [p for pair in zip(means, precisions, strict=True) for p in pair]
+        )
         self.ports = ("s", *pairs, "x")  # type: ignore[misc]
         self.families = {  # type: ignore[misc]
             "s": (Categorical, Bernoulli),
@@ -61,7 +65,7 @@ class Mixture(Factor):
         if to == "s":
             return _to_selector(given)
         if to.startswith("precision"):
-            return _to_precision(given, int(to[9:]))
+            return _to_precision(given, self._components(to))
         target, mixed, valid = _mixed(given, to)
         return mixed.message(target, valid)
 
@@ -72,8 +76,8 @@ class Mixture(Factor):
         if to == "s":
             return _to_selector(given) * given.s
         if to.startswith("precision"):
-            k = int(to[9:])
-            return _to_precision(given, k) * given.precisions[k]
+            components = self._components(to)
+            return _to_precision(given, components) * given.precisions[components[0]]
         target, mixed, valid = _mixed(given, to)
         return mixed.belief(target, valid)
 
@@ -98,12 +102,19 @@ class Mixture(Factor):
         """Every port; only s does not look at its own."""
         return frozenset(self.ports) - {to} if to == "s" else frozenset(self.ports)
 
+    def _components(self, port: str) -> list[int]:
+        """The components that have the precision of that port."""
+        return list(range(self.n)) if self.one_precision else [int(port[9:])]
+
     def _read(self, incoming: Incoming) -> _Given:
         s = incoming["s"]
         if not isinstance(s, Family):
             s = Categorical.point_mass(s, self.n)
         means = [as_message(self, incoming, f"mean{k}") for k in range(self.n)]
-        precisions = [as_message(self, incoming, f"precision{k}") for k in range(self.n)]
+        if self.one_precision:
+            precisions = [as_message(self, incoming, "precision")] * self.n
+        else:
+            precisions = [as_message(self, incoming, f"precision{k}") for k in range(self.n)]
         x = as_message(self, incoming, "x")
         shape = np.broadcast_shapes(*(m.shape for m in (s, x, *means, *precisions)))
         s, x = s.broadcast_to(shape), x.broadcast_to(shape)
@@ -188,21 +199,34 @@ def _one_and_rest(probability: np.ndarray, k: int) -> np.ndarray:
     return np.stack([probability[..., k], probability[..., others].sum(axis=-1)], axis=-1)
 
 
-def _to_precision(given: _Given, k: int) -> Gamma:
-    """Mix the component's belief of its precision with the message that came in, by E tau and E log tau."""
-    own, tilt = given.precisions[k], given.tilts[k]
-    p = _one_and_rest(given.probability, k)
-    soft = given.valid & ~own.is_point & ~tilt.silent & (p[..., 0] > 0)
+def _to_precision(given: _Given, components: list[int]) -> Gamma:
+    """Mix the beliefs of the components that have this precision with the message that came in, by E tau and E log tau."""
+    own = given.precisions[components[0]]
+    p = given.probability[..., components]
+    rest = [j for j in range(given.probability.shape[-1]) if j not in components]
+    silent = np.stack([given.tilts[k].silent for k in components], axis=-1)
+    heard = (given.valid & ~own.is_point)[..., None] & ~silent & (p > 0)
+    soft = heard.any(axis=-1)
     a, b = np.where(soft, own.naturals[0] + 1.0, 1.0), np.where(soft, own.naturals[1], 1.0)
-    mean = np.stack([np.where(soft, tilt.mean, 1.0), a / b], axis=-1)
-    gap = np.stack([np.where(soft, tilt.log_gap, 1.0), digamma_gap(a)], axis=-1)
+    before, gap_before = (a / b)[..., None], digamma_gap(a)[..., None]
+    mean = np.where(heard, np.stack([given.tilts[k].mean for k in components], axis=-1), before)
+    gap = np.where(heard, np.stack([given.tilts[k].log_gap for k in components], axis=-1), gap_before)
+    p, mean, gap = (
+        np.concatenate([part, last], axis=-1)
+        for part, last in (
+            (p, given.probability[..., rest].sum(axis=-1, keepdims=True)),
+            (mean, before),
+            (gap, gap_before),
+        )
+    )
     total = (p * mean).sum(axis=-1)
     # log E tau - E log tau, all of its parts positive
-    whole = (p * (gap + exp_excess(np.log(mean / total[..., None])))).sum(axis=-1)
-    belief = Gamma.from_mean_and_log_gap(total, whole, strict=False)
+    spread = (p * (gap + exp_excess(np.log(mean / total[..., None])))).sum(axis=-1)
+    belief = Gamma.from_mean_and_log_gap(total, spread, strict=False)
     first, second = belief.naturals[0] - own.naturals[0], belief.naturals[1] - own.naturals[1]
-    # certain of the component, with x and its mean known: the conjugate message
-    known = given.x.is_point & given.means[k].is_point & (p[..., 1] == 0)
-    d = np.where(known, given.x.mean - given.means[k].mean, 0.0)
-    first, second = np.where(known, 0.5, first), np.where(known, 0.5 * d**2, second)
+    for at, k in enumerate(components):
+        # certain of the component, with x and its mean known: the conjugate message
+        known = given.x.is_point & given.means[k].is_point & (np.delete(p, at, axis=-1) == 0).all(axis=-1)
+        d = np.where(known, given.x.mean - given.means[k].mean, 0.0)
+        first, second = np.where(known, 0.5, first), np.where(known, 0.5 * d**2, second)
     return Gamma.from_naturals((np.where(soft, first, 0.0), np.where(soft, second, 0.0)))

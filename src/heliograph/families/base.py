@@ -12,9 +12,46 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from heliograph.errors import ContradictionError, ImproperError, UnsupportedError
+from heliograph.errors import ContradictionError, ImproperError, ModelError, UnsupportedError
 
-__all__ = ["Family", "concatenate"]
+__all__ = ["Family", "as_real", "check_rng", "concatenate", "in_words"]
+
+
+def as_real(label: str, value: Any) -> np.ndarray:
+    """`value` as a float array; what is not made of real numbers is refused with a sentence that begins with `label`."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
+    try:
+        array = None if value is None else np.asarray(value)
+        if (
+            array is not None and array.dtype == object and array.size
+        ):  # Python's own numbers, for example Fraction, are welcome; words are not
+            array = array.astype(float)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.dtype.kind not in "fiub":
+        dtype = getattr(value, "dtype", None)
+        kind = f"a {type(value).__name__}" if dtype is None else f"{dtype} values"
+        ragged = " (with rows of different lengths?)" if isinstance(value, (list, tuple)) else ""
+        raise ModelError(f"{label} must be real numbers, not {kind}{ragged}")
+    return array.astype(float, copy=False)
+
+
+def in_words(value: Any) -> str:
+    """A value for a sentence: itself if it is short, else what it is."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return repr(value)[:60]
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} values and shape {value.shape}"
+    return f"a {type(value).__name__}"
+
+
+def check_rng(rng: Any) -> None:
+    """Raise unless `rng` is a generator: everything that draws is told what to draw from."""
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(
+            f"sample needs a numpy.random.Generator, for example np.random.default_rng(0), not {in_words(rng)}"
+        )
 
 
 class Family:
@@ -132,23 +169,41 @@ class Family:
 
     # ---- algebra ------------------------------------------------------------------------------------------------
     def __mul__(self, other: Self) -> Self:
-        if type(self) is not type(other):
-            return NotImplemented
+        self._check_same("*", other)
         naturals = tuple([a + b for a, b in zip(self.naturals, other.naturals)])  # noqa: B905 (one family)
         if self.point is None and other.point is None:
             return self.from_naturals(naturals)
         return self._with_points(naturals, _multiply_points(self, other))
 
     def __truediv__(self, other: Self) -> Self:
-        if type(self) is not type(other):
-            return NotImplemented
+        self._check_same("/", other)
         naturals = tuple([a - b for a, b in zip(self.naturals, other.naturals)])  # noqa: B905 (one family)
         if self.point is None and other.point is None:
             return self.from_naturals(naturals)
         return self._with_points(naturals, _divide_points(self, other))
 
+    def _check_same(self, what: str, other: Any) -> None:
+        """Raise unless `other` is a message of the same family and dimension, in a plate that fits."""
+        if type(self) is not type(other):
+            raise UnsupportedError(
+                f"{what} takes two messages of one family, not a {type(self).__name__} and a {type(other).__name__}"
+            )
+        a, b, rank = self.naturals[0].shape, other.naturals[0].shape, self.ranks[0]
+        if a == b:
+            return
+        if rank and a[-rank:] != b[-rank:]:
+            raise ModelError(
+                f"{what} takes two {type(self).__name__} messages of one dimension, not {a[-1]} and {b[-1]}"
+            )
+        try:
+            np.broadcast_shapes(a, b)
+        except ValueError:
+            raise ModelError(f"{what}: plates of shapes {self.shape} and {other.shape} do not fit together") from None
+
     def __pow__(self, exponent: float | np.ndarray) -> Self:
-        e = np.asarray(exponent, dtype=float)
+        e = as_real(f"the power of a {type(self).__name__}", exponent)
+        if not np.isfinite(e).all():
+            raise ModelError(f"the power of a {type(self).__name__} must be finite, not {_short(e)}")
         if e.ndim:
             naturals = tuple(
                 [a * e.reshape(e.shape + (1,) * r) for a, r in zip(self.naturals, self.ranks, strict=True)]
@@ -313,8 +368,18 @@ def concatenate(messages: Sequence[Family]) -> Family:
     return kind.from_naturals(naturals, np.concatenate(points))
 
 
+def _check_fit(family: str, first: str, a: np.ndarray, second: str, b: np.ndarray) -> None:
+    """Raise unless two parameters can be broadcast."""
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ModelError(
+            f"a {family}'s {first} of shape {a.shape} does not fit its {second} of shape {b.shape}"
+        ) from None
+
+
 def _short(value: Any) -> str:
-    return np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ")
+    return " ".join(np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ").split())
 
 
 def _within(index: Any, ndim: int) -> tuple[Any, ...]:

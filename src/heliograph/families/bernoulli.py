@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from heliograph.errors import ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _short, as_real, check_rng
 
 __all__ = ["Bernoulli"]
 
@@ -30,7 +30,7 @@ class Bernoulli(Family):
     statistics = ("x",)
 
     def __init__(self, p: Any) -> None:
-        p = np.asarray(p, dtype=float)
+        p = as_real("a Bernoulli's probability", p)
         if not ((p >= 0) & (p <= 1)).all():
             raise ModelError(f"a Bernoulli needs a probability between 0 and 1, not {_short(p)}")
         certain = (p == 0) | (p == 1)
@@ -44,7 +44,7 @@ class Bernoulli(Family):
 
         NaN is an error, or with ``strict=False`` an entry of NaN.
         """
-        l = np.array(log_odds, dtype=float)
+        l = np.array(as_real("a Bernoulli's log odds", log_odds))
         if strict and np.isnan(l).any():
             raise ModelError("a Bernoulli's log odds are NaN somewhere")
         certain = np.isinf(l)
@@ -60,7 +60,7 @@ class Bernoulli(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """Certainty of `value`, 0 or 1; NaN entries become uniform (nothing is known there)."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a Bernoulli's point mass", value))
         if not (cls.in_support(value) | np.isnan(value)).all():
             raise ModelError(f"a Bernoulli's value is 0 or 1, not {_short(value)}")
         return cls.from_naturals((np.zeros(value.shape),), None if np.isnan(value).all() else value)
@@ -120,7 +120,7 @@ class Bernoulli(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a value is 0 or 1."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x == 0) | (x == 1)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Bernoulli(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log p`` at 1, ``log(1 - p)`` at 0, -inf elsewhere."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         l = self.naturals[0]
         log_p = np.where(x == 1, log_expit(l), np.where(x == 0, log_expit(-l), -np.inf))
         if self.point is None:
@@ -146,6 +146,7 @@ class Bernoulli(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` gives 0 to what `self` holds possible."""
+        self._check_same("kl", other)
         p, q = (expit(self.naturals[0]), expit(-self.naturals[0])) if self.point is None else (self.p, 1.0 - self.p)
         l, k = self.naturals[0], other.naturals[0]
         kl = p * (log_expit(l) - log_expit(k)) + q * (log_expit(-l) - log_expit(-k))
@@ -158,6 +159,7 @@ class Bernoulli(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``, 0. or 1."""
+        check_rng(rng)
         n = (n,) if isinstance(n, int) else n
         return (rng.random((*n, *self.shape)) < self.p).astype(float)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
 from heliograph.families.inversions import (
     dirichlet_centre,
     dirichlet_mean_log,
@@ -41,7 +41,9 @@ class Beta(Family):
     statistics = ("log p", "log(1 - p)")
 
     def __init__(self, a: Any, b: Any) -> None:
-        a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+        a, b = as_real("a Beta's a", a), as_real("a Beta's b", b)
+        _check_fit("Beta", "a", a, "b", b)
+        a, b = np.broadcast_arrays(a, b)
         if not ((a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b)).all():
             raise ModelError(
                 f"a Beta needs finite positive a and b, not a {_short(a)} and b {_short(b)}; "
@@ -58,7 +60,7 @@ class Beta(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a Beta's point mass", value))
         if (value < 0).any() or (value > 1).any():
             raise ModelError(f"a Beta's point mass lies between 0 and 1, not at {_short(value)}")
         zeros = np.zeros(value.shape), np.zeros(value.shape)
@@ -208,7 +210,7 @@ class Beta(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a value lies in ``[0, 1]``."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x >= 0) & (x <= 1)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ class Beta(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log Beta(x)``; an improper entry is read as ``exp((a - 1) log x + (b - 1) log(1 - x))``."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         soft, a, b = self._safe()
         border = (x <= 0) | (x >= 1) | np.isnan(x)
         safe = np.where(border, 0.5, x)
@@ -256,6 +258,7 @@ class Beta(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        self._check_same("kl", other)
         soft1, a1, b1 = self._safe()
         soft2, a2, b2 = other._safe()
         s1, s2 = a1 + b1, a2 + b2
@@ -269,6 +272,7 @@ class Beta(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Beta that is improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import entr
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _short, as_real, check_rng
 
 __all__ = ["Categorical"]
 
@@ -34,7 +34,7 @@ class Categorical(Family):
     statistics = ("[x = k]",)
 
     def __init__(self, p: Any) -> None:
-        p = np.asarray(p, dtype=float)
+        p = as_real("a Categorical's probabilities", p)
         if p.ndim < 1 or p.shape[-1] < 1:
             raise ModelError("a Categorical needs a vector of probabilities along its last axis")
         total = p.sum(axis=-1, keepdims=True)
@@ -71,7 +71,7 @@ class Categorical(Family):
 
         NaN and +inf are an error, or with ``strict=False`` make an entry of NaN.
         """
-        log_p = np.array(log_p, dtype=float)
+        log_p = np.array(as_real("a Categorical's log probabilities", log_p))
         if not (log_p < np.inf).all():
             if not strict:
                 return cls._settled(np.where((log_p < np.inf).all(axis=-1, keepdims=True), log_p, np.nan))
@@ -87,7 +87,7 @@ class Categorical(Family):
     @classmethod
     def point_mass(cls, value: Any, n_categories: int) -> Self:
         """Certainty of category `value`, an index below `n_categories`; NaN entries become uniform."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a Categorical's point mass", value))
         if not (cls.in_support(value, n_categories) | np.isnan(value)).all():
             raise ModelError(
                 f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {_short(value)}"
@@ -111,8 +111,6 @@ class Categorical(Family):
 
     # ---- algebra: impossible categories need care, all else is the base's -----------------------------------------
     def __mul__(self, other: Self) -> Self:
-        if type(self) is not type(other):
-            return NotImplemented
         out = super().__mul__(other)
         if np.isfinite(out.naturals[0]).all() and out.point is None:
             return out
@@ -123,8 +121,7 @@ class Categorical(Family):
         return self._settled(out.naturals[0], out.point)
 
     def __truediv__(self, other: Self) -> Self:
-        if type(self) is not type(other):
-            return NotImplemented
+        self._check_same("/", other)
         b = other.naturals[0]
         if np.isfinite(b).all():
             return super().__truediv__(other)
@@ -205,7 +202,7 @@ class Categorical(Family):
     @classmethod
     def in_support(cls, x: Any, n_categories: float = np.inf) -> np.ndarray:
         """Where a value is a whole number from 0, below `n_categories` if that is given."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x >= 0) & (x < n_categories) & (x < np.inf) & (x == np.floor(x))
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -216,7 +213,7 @@ class Categorical(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log p[x]`` for category indices x; -inf elsewhere."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         ok = self.in_support(x, self.n_categories)
         return np.where(ok, _log_p_at(self.log_p, np.where(ok, x, 0.0)), -np.inf)
 
@@ -226,6 +223,7 @@ class Categorical(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` gives 0 to what `self` holds possible."""
+        self._check_same("kl", other)
         p, log_p, log_q = self.p, self.log_p, other.log_p
         held = np.broadcast_to(p > 0, np.broadcast_shapes(p.shape, log_q.shape))
         gap = np.where(held, log_p, 0.0) - np.where(held, log_q, 0.0)
@@ -234,6 +232,7 @@ class Categorical(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Category indices of shape ``(*n, *shape)``, as integers."""
+        check_rng(rng)
         n = (n,) if isinstance(n, int) else n
         edges = np.cumsum(self.p, axis=-1)[..., :-1]
         return (rng.random((*n, *self.shape))[..., None] >= edges).sum(axis=-1)

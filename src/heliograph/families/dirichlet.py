@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _short, as_real, check_rng
 from heliograph.families.inversions import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others, stored
 from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence
 
@@ -35,7 +35,7 @@ class Dirichlet(Family):
     statistics = ("log p",)
 
     def __init__(self, concentration: Any) -> None:
-        a = np.asarray(concentration, dtype=float)
+        a = as_real("a Dirichlet's concentration", concentration)
         if a.ndim < 1 or a.shape[-1] < 2 or not ((a > 0) & np.isfinite(a)).all():
             raise ModelError(
                 f"a Dirichlet needs a vector of two or more finite positive concentrations, not {_short(a)}; for an "
@@ -53,7 +53,7 @@ class Dirichlet(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a Dirichlet's point mass", value))
         missing = np.isnan(value)
         if value.ndim < 1 or not (cls.in_support(value) | missing.all(axis=-1)).all():
             raise ModelError(f"a Dirichlet's point mass is a vector of 0 or more that sums to 1, not {_short(value)}")
@@ -193,7 +193,7 @@ class Dirichlet(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a vector has no negative entry and sums to 1 (to 1e-6, for vectors that were typed or rounded)."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x >= 0).all(axis=-1) & (np.abs(x.sum(axis=-1) - 1.0) <= 1e-6)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class Dirichlet(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log Dirichlet(x)`` in the first K - 1 coordinates; an improper entry is read as its exponential."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         soft, a, s = self._safe()
         inside = (x > 0).all(axis=-1)
         safe = np.where(inside[..., None], x, 1.0 / self.n_categories)
@@ -241,6 +241,7 @@ class Dirichlet(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        self._check_same("kl", other)
         soft1, a1, s1 = self._safe()
         soft2, a2, s2 = other._safe()
         ratio = (a1 * s2[..., None] - a2 * s1[..., None]) / (a2 * s1[..., None])  # mean over mean, less 1
@@ -251,6 +252,7 @@ class Dirichlet(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape, K)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Dirichlet that is improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
 from heliograph.families.inversions import inverse_digamma_gap, inverse_trigamma, stored
 from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
 
@@ -37,7 +37,9 @@ class Gamma(Family):
     statistics = ("log x", "-x")
 
     def __init__(self, shape: Any, rate: Any) -> None:
-        shape, rate = np.broadcast_arrays(np.asarray(shape, dtype=float), np.asarray(rate, dtype=float))
+        shape, rate = as_real("a Gamma's shape", shape), as_real("a Gamma's rate", rate)
+        _check_fit("Gamma", "shape", shape, "rate", rate)
+        shape, rate = np.broadcast_arrays(shape, rate)
         if not ((shape > 0) & (rate > 0) & np.isfinite(shape) & np.isfinite(rate)).all():
             raise ModelError(
                 f"a Gamma needs a finite positive shape and rate, not shape {_short(shape)} and rate {_short(rate)}; "
@@ -54,7 +56,7 @@ class Gamma(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a Gamma's point mass", value))
         if (value <= 0).any() or np.isposinf(value).any():
             raise ModelError(f"a Gamma's point mass lies at a finite positive number, not at {_short(value)}")
         zeros = np.zeros(value.shape), np.zeros(value.shape)
@@ -202,7 +204,7 @@ class Gamma(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a value is a finite positive number."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("in_support: x", x)
         return (x > 0) & (x < np.inf)
 
     # ---- densities ----------------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ class Gamma(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log Gamma(x)``; a uniform or improper entry is read as ``exp((shape - 1) log x - rate x)``."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         soft, s, rate = self._safe()
         inside = (x > 0) & (x < np.inf)
         safe = np.where(inside, x, 1.0)
@@ -240,6 +242,7 @@ class Gamma(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        self._check_same("kl", other)
         soft1, s1, r1 = self._safe()
         soft2, s2, r2 = other._safe()
         ratio = (s1 * r2 - s2 * r1) / (s2 * r1)  # mean over mean, less 1
@@ -249,6 +252,7 @@ class Gamma(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Gamma that is uniform or improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
 
 __all__ = ["Gaussian"]
 
@@ -33,9 +33,14 @@ class Gaussian(Family):
     def __init__(self, mean: Any, variance: Any = None, *, precision: Any = None) -> None:
         if (variance is None) == (precision is None):
             raise ModelError("a Gaussian needs a mean and either a variance or a precision")
-        mean = np.asarray(mean, dtype=float)
+        mean = as_real("a Gaussian's mean", mean)
+        if not np.isfinite(mean).all():
+            raise ModelError(f"a Gaussian needs a finite mean, not {_short(mean)}; Gaussian.uniform() says nothing")
+        self._set(mean, variance, precision)
+
+    def _set(self, mean: np.ndarray, variance: Any, precision: Any) -> None:
         if precision is None:
-            variance = np.asarray(variance, dtype=float)
+            variance = as_real("a Gaussian's variance", variance)
             least = variance.min(initial=np.inf)
             if not least >= 0:
                 raise ModelError(f"a Gaussian needs a variance of 0 (a point mass) or more, not {_short(variance)}")
@@ -43,12 +48,13 @@ class Gaussian(Family):
             # 1e-308: the precision of the smallest variance there is still has to be a number
             tau = 1.0 / np.maximum(variance if is_point is None else np.where(is_point, 1.0, variance), 1e-308)
         else:
-            tau = np.array(precision, dtype=float)
+            tau = np.array(as_real("a Gaussian's precision", precision))
             if not tau.min(initial=np.inf) > -np.inf:
                 raise ModelError(f"a Gaussian needs a precision that is a number, not {_short(tau)}")
             is_point = None if tau.max(initial=-np.inf) < np.inf else np.isposinf(tau)
             tau = tau if is_point is None else np.where(is_point, 0.0, tau)
         if mean.shape != tau.shape:
+            _check_fit("Gaussian", "mean", mean, "spread", tau)
             mean, tau = (np.array(a) for a in np.broadcast_arrays(mean, tau))
         if is_point is None:
             self._init((tau * mean, tau))
@@ -67,7 +73,7 @@ class Gaussian(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a Gaussian's point mass", value))
         if np.isinf(value).any():
             raise ModelError(f"a Gaussian's point mass lies at a finite number, not at {_short(value)}")
         return cls.from_naturals(
@@ -76,16 +82,21 @@ class Gaussian(Family):
 
     @classmethod
     def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
-        """The member with this mean and variance; for a Gaussian that is also the EP projection."""
-        return cls(mean, variance)
+        """The member with this mean and variance; for a Gaussian that is also the EP projection.
+
+        For computed moments: a mean that is NaN makes that entry NaN, which the engine skips, and touches no other.
+        """
+        self = cls.__new__(cls)
+        self._set(as_real("a Gaussian's mean", mean), variance, None)
+        return self
 
     @classmethod
     def from_statistics(cls, first: Any, second: Any) -> Self:
         """The EP projection: the member with ``E x = first`` and ``E x^2 = second``."""
-        first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+        first, second = as_real("E x", first), as_real("E x^2", second)
         variance = second - first**2
         # a difference of two roundings is a point mass and not an error
-        return cls(first, np.where(np.abs(variance) <= 4e-16 * second, 0.0, variance))
+        return cls.from_mean_variance(first, np.where(np.abs(variance) <= 4e-16 * second, 0.0, variance))
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property
@@ -131,12 +142,12 @@ class Gaussian(Family):
     @classmethod
     def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
         """The member with this mean and variance on the chart."""
-        return cls(mean, variance)
+        return cls.from_mean_variance(mean, variance)
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a value is a finite real number."""
-        return np.isfinite(x)
+        return np.isfinite(as_real("in_support: x", x))
 
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:
@@ -148,7 +159,7 @@ class Gaussian(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift x - precision x^2 / 2)``."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         shift, tau = self.naturals
         # completed square: the plain form loses digits when the mean is many deviations from 0
         mean = np.divide(shift, tau, out=np.zeros(np.shape(tau)), where=tau > 0)
@@ -167,6 +178,7 @@ class Gaussian(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        self._check_same("kl", other)
         (h1, t1), (h2, t2) = self.naturals, other.naturals
         both = (t1 > 0) & (t2 > 0)
         limits = not both.all()
@@ -179,6 +191,7 @@ class Gaussian(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError("cannot sample a Gaussian that is uniform or improper; give it a prior first")
         n = (n,) if isinstance(n, int) else n

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short
+from heliograph.families.base import Family, _short, as_real, check_rng
 from heliograph.families.gaussian import Gaussian
 
 __all__ = ["MultivariateGaussian"]
@@ -40,8 +40,10 @@ class MultivariateGaussian(Family):
         if (covariance is None) == (precision is None):
             raise ModelError("a MultivariateGaussian needs a mean and either a covariance or a precision")
         name = "covariance" if precision is None else "precision"
-        matrix = np.asarray(covariance if precision is None else precision, dtype=float)
-        mean = np.asarray(mean, dtype=float)
+        matrix = as_real(f"a MultivariateGaussian's {name}", covariance if precision is None else precision)
+        mean = as_real("a MultivariateGaussian's mean", mean)
+        if not np.isfinite(mean).all():
+            raise ModelError(f"a MultivariateGaussian needs a finite mean, not {_short(mean)}")
         if mean.ndim < 1 or matrix.ndim < 2 or matrix.shape[-2:] != (mean.shape[-1],) * 2:
             raise ModelError(
                 f"a MultivariateGaussian with a mean of shape {mean.shape} needs a {name} that ends in two axes of the "
@@ -68,7 +70,7 @@ class MultivariateGaussian(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
-        value = np.array(value, dtype=float)
+        value = np.array(as_real("a MultivariateGaussian's point mass", value))
         if value.ndim < 1 or np.isinf(value).any():
             raise ModelError(f"a MultivariateGaussian's point mass lies at a finite vector, not at {_short(value)}")
         missing = np.isnan(value)
@@ -206,7 +208,7 @@ class MultivariateGaussian(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a vector is finite."""
-        return np.isfinite(x).all(axis=-1)
+        return np.isfinite(as_real("in_support: x", x)).all(axis=-1)
 
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:
@@ -217,7 +219,7 @@ class MultivariateGaussian(Family):
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift'x - x' precision x / 2)``."""
-        x = np.asarray(x, dtype=float)
+        x = as_real("log_density: x", x)
         soft, lower = self._cholesky()
         white = _transposed_times(lower, x - np.where(soft[..., None], self.mean, 0.0))
         log_p = -0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) + _log_diagonal(lower)
@@ -237,6 +239,7 @@ class MultivariateGaussian(Family):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        self._check_same("kl", other)
         soft1, lower1 = self._cholesky()
         soft2, lower2 = other._cholesky()
         both = soft1 & soft2
@@ -255,6 +258,7 @@ class MultivariateGaussian(Family):
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape, dimension)``."""
+        check_rng(rng)
         if not np.all(self.proper):
             raise ImproperError(
                 "cannot sample a MultivariateGaussian that is uniform or improper; give it a prior first"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heliograph.errors import ModelError, UnsupportedError
+from heliograph.errors import ContradictionError, ModelError, UnsupportedError
 from heliograph.factors import (
     BernoulliBeta,
     Binomial,
@@ -34,6 +34,7 @@ from heliograph.families import (
     Gaussian,
     MultivariateGaussian,
 )
+from heliograph.graph.affine import Affine, shared_node, take
 from heliograph.graph.check import (
     check_counts,
     check_covariance,
@@ -42,9 +43,12 @@ from heliograph.graph.check import (
     check_positive,
     check_probability,
 )
+from heliograph.graph.contradictions import Limits, Statement, bounds_of_event, check_plate, check_possible
 from heliograph.graph.draw import render_dot, render_png, render_summary
 from heliograph.graph.expressions import Expressions
 from heliograph.graph.mixture import build_mixture
+from heliograph.graph.records import Node
+from heliograph.graph.transaction import building
 from heliograph.graph.variable import Variable
 
 if TYPE_CHECKING:
@@ -69,7 +73,13 @@ class Builder(Expressions):
     gaussian  3         mean -> x
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._limits = Limits()
+        self._statements: list[tuple[Node, Statement]] = []  # and the node whose observed values say so
+
     # ---- variables ----------------------------------------------------------------------------------------------
+    @building
     def gaussian(
         self,
         name: str,
@@ -154,6 +164,7 @@ class Builder(Expressions):
             raise
         return self._with_prior(name, message, shape, d, observed, missing)
 
+    @building
     def gamma(
         self, name: str, shape: Any, rate: Any = None, *, size: Any = None, observed: Any = None, missing: Any = None
     ) -> Variable:
@@ -171,6 +182,7 @@ class Builder(Expressions):
         rate = check_positive(name, "rate", rate)
         return self._from_parameters(name, Gamma, (shape, rate), size, observed, missing)
 
+    @building
     def beta(
         self, name: str, a: Any, b: Any = None, *, size: Any = None, observed: Any = None, missing: Any = None
     ) -> Variable:
@@ -185,6 +197,7 @@ class Builder(Expressions):
         a, b = check_positive(name, "a", a), check_positive(name, "b", b)
         return self._from_parameters(name, Beta, (a, b), size, observed, missing)
 
+    @building
     def bernoulli(
         self,
         name: str,
@@ -212,6 +225,7 @@ class Builder(Expressions):
             return self._child(name, BernoulliBeta(), {"p": p}, {}, Bernoulli, size, observed, missing)
         return self._from_parameters(name, Bernoulli, (check_probability(name, "p", p),), size, observed, missing)
 
+    @building
     def categorical(
         self,
         name: str,
@@ -258,6 +272,7 @@ class Builder(Expressions):
             dimension=table.shape[-1],
         )  # fmt: skip
 
+    @building
     def dirichlet(
         self, name: str, concentration: Any, *, size: Any = None, observed: Any = None, missing: Any = None
     ) -> Variable:
@@ -272,6 +287,7 @@ class Builder(Expressions):
         message = Dirichlet(np.broadcast_to(concentration, (*shape, k)))
         return self._with_prior(name, message, shape, k, observed, missing)
 
+    @building
     def poisson(self, name: str, rate: Any = None, *, log_rate: Any = None, observed: Any) -> None:
         """Observed counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries say nothing."""
         if (rate is None) == (log_rate is None):
@@ -284,6 +300,7 @@ class Builder(Expressions):
         counts = check_counts(name, "observed", observed)
         self._likelihood(name, factor, "rate" if what == "rate" else "z", z, {"count": counts})
 
+    @building
     def binomial(self, name: str, n: Any, p: Variable, *, observed: Any) -> None:
         """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries say nothing."""
         if not isinstance(p, Variable):
@@ -302,10 +319,12 @@ class Builder(Expressions):
             raise ModelError(f"variable {name!r}: more successes were observed than there were trials")
         self._likelihood(name, Binomial(), "p", p, {"count": counts, "n": trials})
 
+    @building
     def variable(self, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Variable:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
         return self._from_message(name, prior, (Family,), None, observed, missing)
 
+    @building
     def mixture(
         self,
         name: str,
@@ -324,27 +343,62 @@ class Builder(Expressions):
         """
         return build_mixture(self, name, selector, means, variance, precision, observed, missing)
 
+    @building
     def constrain(self, event: Variable) -> None:
         """Say that an event such as ``a > b`` happened."""
         if not isinstance(event, Variable) or event.family is not Bernoulli:
             raise ModelError("constrain takes an event such as a > b, abs(d) < 1 or model.between(x, lower, upper)")
-        if event.node.observed is not None:
-            raise ModelError(f"the event {event.name!r} is observed already")
+        entries = np.unique(event.entries().ravel())
         values = np.full(event.node.size, np.nan)
-        values[event.entries().ravel()] = 1.0
-        event.node.observed = Bernoulli.point_mass(values)
+        if event.node.observed is not None:
+            seen = event.node.observed
+            values = values if seen.point is None else seen.point.copy()
+            if (~np.isnan(values[entries])).any():
+                raise ModelError(f"the event {event.name!r} is observed already")
+        values[entries] = 1.0
+        self._set_observed(event.node, Bernoulli.point_mass(values))
+        for statement in bounds_of_event(self.graph, event.node, entries, True):
+            self._limit(event.node, statement)
+        check_plate(self.graph, event.node.maker)
 
+    @building
     def equal(self, a: Variable, b: Variable) -> None:
         """Say that two variables of one family are the same."""
+        for x in (a, b):
+            if not isinstance(x, Variable):
+                raise ModelError(
+                    f"equal takes two variables, not {type(x).__name__}; observe a value with model.observe"
+                )
+        label = f"{a.name} = {b.name}"
         if a.family is not b.family or a.node.dimension != b.node.dimension:
             raise UnsupportedError(
                 f"{a.name!r} ({a.family.__name__}) cannot equal {b.name!r} ({b.family.__name__}): "
                 "both must have one family"
             )
-        self._plate(f"{a.name} = {b.name}", Equal(), {"a": a, "b": b}, {})
+        shape = self._fit(label, a.shape, b.shape)
+        parts = [(x.node, np.broadcast_to(x.entries(), shape).reshape(-1)) for x in (a, b)]
+        if a.family is Gaussian and shared_node(parts) is not None:
+            self._equal_to_itself(label, self._subtract(a, b))
+        else:
+            self._plate(label, Equal(), {"a": a, "b": b}, {})
 
+    def _equal_to_itself(self, label: str, gap: Variable) -> None:
+        """Two expressions of the same quantities are equal: what is left of their difference is 0."""
+        known = self._known(gap)
+        known = np.full(gap.size, np.nan) if known is None else known
+        if np.any(~np.isnan(known) & (known != 0)):
+            raise ContradictionError(
+                f"{label}: the two sides differ by {known[known != 0][0]:g}, whatever the variables are"
+            )
+        if not np.isnan(known).any():
+            raise ModelError(f"{label}: both sides are the same random quantity, so this says nothing; leave it out")
+        self._state(gap, np.zeros(gap.shape), None)
+
+    @building
     def attach(self, x: Variable, message: Family) -> None:
         """Soft evidence: multiply any message of the variable's own family into it."""
+        if not isinstance(x, Variable):
+            raise ModelError(f"attach takes a variable and a message, not {type(x).__name__}")
         if type(message) is not x.family:
             raise UnsupportedError(
                 f"variable {x.name!r} takes {x.family.__name__} messages; a {type(message).__name__} was attached"
@@ -355,13 +409,67 @@ class Builder(Expressions):
             raise ModelError(
                 f"variable {x.name!r} of shape {x.shape} cannot take a message of shape {message.shape}"
             ) from None
-        self._plate(f"evidence on {x.name}", Prior(message.reshape((x.size,))), {"x": x}, {})
+        check_plate(self.graph, self._plate(f"evidence on {x.name}", Prior(message.reshape((x.size,))), {"x": x}, {}))
 
+    @building
     def observe(self, x: Variable, values: Any, missing: Any = None) -> None:
         """Set the observed values of a whole variable after it was made."""
+        if not isinstance(x, Variable):
+            raise ModelError(f"observe takes a variable and its values, not {type(x).__name__}")
         if x.index is not None:
             raise ModelError(f"variable {x.name!r}: observe the whole variable, with NaN where it is missing")
-        x.node.observed = check_observed(x.name, x.family, x.shape, x.node.dimension, values, missing)
+        self._state(x, values, missing)
+
+    def _state(self, x: Variable, values: Any, missing: Any) -> None:
+        """Observe a variable, and see whether that can be true beside everything else that was said."""
+        node = x.node
+        seen = check_observed(x.name, x.family, x.shape, node.dimension, values, missing)
+        self._place(node)
+        constant = self._known(x)
+        if constant is not None and not np.isnan(constant).all():
+            seen = seen.point_mass(_with_constants(x.name, seen, constant))  # type: ignore[attr-defined]
+        again = node.observed is not None
+        self._set_observed(node, seen)
+        check_possible(self.graph, node)
+        if again or node.made is None:
+            self._reconsider(node)
+        self._limit_by_value(node)
+
+    # ---- what cannot be true together ---------------------------------------------------------------------------
+    def _limit(self, node: Node, statement: Statement) -> None:
+        """Narrow what is left of the variables by a statement that the observed values of `node` make."""
+        self._limits.add(statement, self._record)
+        self._statements.append((node, statement))
+        self._record(self._statements.pop)
+
+    def _limit_by_value(self, node: Node) -> None:
+        """What the observed values of an expression or of an event say of the variables that it is made of."""
+        seen = node.observed
+        if seen is None or seen.point is None:
+            return
+        if node.family is Bernoulli:
+            for happened in (True, False):
+                entries = np.flatnonzero(seen.point == happened)
+                for statement in bounds_of_event(self.graph, node, entries, happened) if entries.size else ():
+                    self._limit(node, statement)
+        elif node.family is Gaussian and isinstance(node.made, Affine):
+            rows = np.flatnonzero(~np.isnan(seen.point) & ~node.made.constant_rows)
+            value = seen.point[rows]
+            text = f"{node.name} = {value[0]:g}" if rows.size == 1 else f"{node.name} = its observed values"
+            self._limit(node, Statement(text, take(node.made, rows), value, value))
+
+    def _reconsider(self, node: Node) -> None:
+        """Draw all conclusions anew: the values of a node have changed, and with them what other statements say."""
+        before = self._limits, self._statements
+        self._limits, self._statements = Limits(), []
+
+        def back() -> None:
+            self._limits, self._statements = before
+
+        self._record(back)
+        for source, statement in before[1]:
+            if source is not node:
+                self._limit(source, statement)
 
     # ---- looking ------------------------------------------------------------------------------------------------
     @property
@@ -386,3 +494,14 @@ class Builder(Expressions):
     def to_png(self, path: str | Path) -> Path:
         """Draw the graph with graphviz' ``dot`` program, where it is installed."""
         return render_png(self.graph, path)
+
+
+def _with_constants(name: str, seen: Family, constant: np.ndarray) -> np.ndarray:
+    """Observed values of an expression together with the entries that are constants; these cannot be anything else."""
+    values = np.full(constant.shape, np.nan) if seen.point is None else seen.point
+    clash = ~np.isnan(values) & ~np.isnan(constant) & (values != constant)
+    if clash.any():
+        raise ContradictionError(
+            f"variable {name!r}: the value {values[clash][0]:g} was observed, but it is always {constant[clash][0]:g}"
+        )
+    return np.where(np.isnan(constant), values, constant)

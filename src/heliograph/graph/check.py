@@ -5,12 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from heliograph.errors import ModelError
+from heliograph.factors import Dot
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.graph.records import Graph
+from heliograph.families.base import as_real
+from heliograph.graph.records import Graph, Plate
 
-__all__ = ["check_covariance", "check_counts", "check_graph", "check_number", "check_observed", "check_positive"]
+__all__ = [
+    "as_floats",
+    "check_bound",
+    "check_counts",
+    "check_covariance",
+    "check_graph",
+    "check_matrix",
+    "check_number",
+    "check_observed",
+    "check_positive",
+    "check_probability",
+    "observed_shape",
+]
 
 _SUPPORT = {
     Gaussian: "finite numbers",
@@ -23,19 +38,56 @@ _SUPPORT = {
 }
 
 
+def as_floats(label: str, value: Any, wanted: str = "real numbers") -> np.ndarray:
+    """A copy of `value` as a float array; what is not made of real numbers is refused."""
+    try:
+        return np.array(as_real(label, value))
+    except ModelError as error:
+        raise ModelError(str(error).replace("real numbers", wanted)) from None
+
+
+def _with_gaps(label: str, value: Any, wanted: str) -> np.ndarray:
+    """Observed numbers as floats, NaN where they are masked."""
+    if value is None:
+        raise ModelError(f"{label} must be {wanted}, not None")
+    if not isinstance(value, np.ma.MaskedArray):
+        return as_floats(label, value, wanted)
+    return np.where(np.ma.getmaskarray(value), np.nan, as_floats(label, value.filled(0), wanted))
+
+
 def check_number(name: str, what: str, value: Any) -> np.ndarray:
     """`value` as a float array, finite throughout."""
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(
-            f"variable {name!r}: its {what} must be a number, an array or a variable, not {type(value).__name__}"
-        ) from None
+    array = as_floats(f"variable {name!r}: its {what}", value, "a number, an array or a variable")
+    if not array.size:
+        raise ModelError(f"variable {name!r}: its {what} is empty; give at least one number")
     if np.isnan(array).any():
         raise ModelError(f"variable {name!r}: its {what} holds NaN; NaN means 'missing' only in observed=")
     if np.isinf(array).any():
         raise ModelError(f"variable {name!r}: its {what} is infinite; give a finite value")
     return array
+
+
+def check_bound(name: str, what: str, value: Any) -> np.ndarray:
+    """`value` as a float array without NaN; a bound may be infinite."""
+    array = as_floats(f"variable {name!r}: its {what} bound", value)
+    if np.isnan(array).any():
+        raise ModelError(f"variable {name!r}: its {what} bound holds NaN; leave an open side at -inf or inf")
+    return array
+
+
+def check_matrix(label: str, x: Any) -> Any:
+    """The matrix of an inner product, dense or CSR, as finite floats of the model's own."""
+    if scipy.sparse.issparse(x):
+        if x.dtype.kind not in "fiub":
+            raise ModelError(f"{label}: X holds {x.dtype} values where real numbers are needed")
+        x = scipy.sparse.csr_array(x, dtype=float, copy=True)
+        finite = np.isfinite(x.data).all()
+    else:
+        x = as_floats(f"{label}: X", x)
+        finite = np.isfinite(x).all()
+    if not finite:
+        raise ModelError(f"{label}: X holds NaN or infinite values; fill them in or drop those rows")
+    return x
 
 
 def check_positive(name: str, what: str, value: Any) -> np.ndarray:
@@ -81,7 +133,7 @@ def check_covariance(name: str, what: str, matrix: Any, dimension: int) -> np.nd
 
 def check_counts(name: str, what: str, value: Any) -> np.ndarray:
     """Whole numbers of 0 or more; NaN marks a missing entry."""
-    value = np.ma.filled(np.ma.asarray(value, dtype=float), np.nan)
+    value = _with_gaps(f"variable {name!r}: its {what}", value, "whole numbers")
     seen = value[~np.isnan(value)]
     if np.isinf(seen).any():
         raise ModelError(
@@ -93,16 +145,19 @@ def check_counts(name: str, what: str, value: Any) -> np.ndarray:
     return value
 
 
+def observed_shape(name: str, observed: Any) -> tuple[int, ...]:
+    """The shape of observed values, whose rows must be of one length."""
+    try:
+        return np.shape(observed)
+    except ValueError:
+        raise ModelError(f"variable {name!r}: observed= has rows of different lengths; mark gaps with NaN") from None
+
+
 def check_observed(
     name: str, family: type[Family], shape: tuple[int, ...], dimension: int | None, observed: Any, missing: Any
 ) -> Family:
     """The observed values as a flat batch of point masses, uniform where they are missing."""
-    try:
-        values = np.ma.filled(np.ma.asarray(observed, dtype=float), np.nan)
-    except (TypeError, ValueError):
-        raise ModelError(
-            f"variable {name!r}: observed= must be numbers (NaN where missing), not {np.asarray(observed).dtype} values"
-        ) from None
+    values = _with_gaps(f"variable {name!r}: observed=", observed, "numbers (NaN where missing)")
     event = (dimension,) if family.point_rank else ()
     if values.shape != (*shape, *event):
         raise ModelError(
@@ -110,7 +165,10 @@ def check_observed(
             "give one value per entry and NaN where it is missing"
         )
     if missing is not None:
-        missing = np.asarray(missing, dtype=bool)
+        missing = as_floats(f"variable {name!r}: missing=", missing, "an array of True and False")
+        if not np.isin(missing, (0.0, 1.0)).all():
+            raise ModelError(f"variable {name!r}: missing= must be an array of True (missing) and False")
+        missing = missing.astype(bool)
         if missing.shape != shape:
             raise ModelError(f"variable {name!r}: missing= has shape {missing.shape}, the variable {shape}")
         values = values.copy()
@@ -147,9 +205,26 @@ def check_graph(graph: Graph) -> None:
                 f"variable {node.name!r} is disconnected: no prior and no factor mentions it; "
                 "give it a prior with model.attach(variable, message) or remove it"
             )
+        if _known_vector(graph, node.position, meets):
+            raise ModelError(
+                f"X @ {node.name!r}: the vector {node.name!r} is observed, so the product is known; write it as numbers"
+            )
         made = any(port == plate.factor.child for plate, port in meets)
         if not made and not node.fully_observed:
             raise ModelError(
                 f"variable {node.name!r} has no prior, so its posterior would be improper; "
                 "give it one with model.attach(variable, message) or make it with model.gaussian(...)"
             )
+
+
+def _known_vector(graph: Graph, position: int, meets: list[tuple[Plate, str]]) -> bool:
+    """Whether an observed vector stands in a product with a matrix."""
+    seen = graph.nodes[position].observed
+    if seen is None or seen.point is None:
+        return False
+    for plate, port in meets:
+        if isinstance(plate.factor, Dot) and port == "w":
+            index = plate.edges[port].index
+            if seen.is_point[0 if index is None else index].any():
+                return True
+    return False

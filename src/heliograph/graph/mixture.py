@@ -53,8 +53,8 @@ def build_mixture(
                 f"variable {name!r}: give one variance or precision, or {k} of them, not shape {fixed.shape}"
             ) from None
         parts = [fixed[..., j] for j in range(k)]
-    ports: dict[str, Any] = {"s": selector}
-    for j in range(k):
-        ports[f"mean{j}"] = means[..., j]
-        ports[f"precision{j}"] = parts[j]
-    return model._child(name, Mixture(k), ports, {}, Gaussian, None, observed, missing)
+    ports: dict[str, Any] = {"s": selector, **{f"mean{j}": means[..., j] for j in range(k)}}
+    # one random precision for all components stands at one port: at several it would count as several
+    shared = isinstance(precision, Variable) and not precision.shape
+    ports |= {"precision": precision} if shared else {f"precision{j}": parts[j] for j in range(k)}
+    return model._child(name, Mixture(k, shared), ports, {}, Gaussian, None, observed, missing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +18,19 @@ __all__ = ["Edge", "Graph", "Node", "Plate"]
 class Node:
     """A variable of the graph: an array of random quantities of one family, kept flat."""
 
-    position: int  # its place in `Graph.nodes`
+    position: int  # its place in `Graph.nodes`; -1 while it is an expression that no factor uses
     name: str
     family: type[Family]
     shape: tuple[int, ...]
     dimension: int | None = None  # length of one value, for vectors and categories
     given: bool = True  # the user named it; a derived node is the result of an expression
     observed: Family | None = None  # (size,) point masses where it was seen, uniform where it is missing
+    maker: Plate | None = None  # the plate that made it, where that is one
+    made: Any = None  # how an affine expression is made of other nodes, see `graph.affine`; None for any other node
+    order: int = -1  # nodes of a model in the order in which they were written, expressions included
+    start: int = 0  # where the entries of this node begin among all entries of all base nodes of the model
+    roots: dict[int, int] | None = None  # the base nodes it is an affine function of, kept by `graph.affine`
+    support: Any = None  # which base entries each of its entries touches, kept by `graph.affine`
     _all_seen: tuple[Family, bool] | None = None  # the answer for one value of `observed`, which is asked for often
 
     @property
@@ -80,6 +86,12 @@ class Graph:
 
     nodes: list[Node] = field(default_factory=list)
     plates: list[Plate] = field(default_factory=list)
+
+    live: Graph | None = None  # in a snapshot: the graph that it was taken of
+
+    def snapshot(self) -> Graph:
+        """This graph as it is now, which later additions and observations leave as it is."""
+        return Graph([replace(node) for node in self.nodes], list(self.plates), self)
 
     def edges_of(self, node: int) -> list[tuple[Plate, str]]:
         """The (plate, port) pairs that meet a node."""

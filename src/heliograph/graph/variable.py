@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heliograph.errors import ModelError
+from heliograph.families.base import in_words
+from heliograph.graph.check import as_floats
 from heliograph.graph.records import Node
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class Variable:
             )
         try:
             index = self.entries()[key]
-        except IndexError as error:
+        except (IndexError, TypeError, ValueError) as error:
             raise ModelError(f"variable {self.name!r} of shape {self.shape}: {error}") from None
         return Variable(self.model, self.node, np.asarray(index))
 
@@ -85,7 +87,16 @@ class Variable:
 
     def reshape(self, *shape: int) -> Variable:
         """The same entries in another shape."""
-        return Variable(self.model, self.node, self.entries().reshape(*shape))
+        if len(shape) == 1 and shape[0] is None:
+            raise ModelError(f"variable {self.name!r}: reshape takes whole numbers, not None")
+        try:
+            index = np.reshape(self.entries(), shape[0] if len(shape) == 1 else shape)
+        except (TypeError, ValueError) as error:
+            wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
+            raise ModelError(
+                f"variable {self.name!r} of shape {self.shape} cannot have the shape {wanted}: {error}"
+            ) from None
+        return Variable(self.model, self.node, index)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Variable:
@@ -110,10 +121,18 @@ class Variable:
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "
                 "(numerator = quotient * denominator) or as a black-box factor with @hg.factor"
             )
-        other = np.asarray(other, dtype=float)
+        other = as_floats(f"variable {self.name!r} is divided by something that", other)
         if (other == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
         return self.model._scale(self, 1.0 / other)
+
+    def __pow__(self, exponent: Any) -> Variable:
+        raise ModelError(
+            f"variable {self.name!r}: a power has no factor of its own; write it as a function of one variable, for example "
+            "@hg.factor(output=hg.Gaussian) def square(x): return x**2"
+        )
+
+    __rpow__ = __pow__
 
     def __neg__(self) -> Variable:
         return self.model._scale(self, -1.0)
@@ -130,7 +149,7 @@ class Variable:
         return self.model._greater(self, other)
 
     def __lt__(self, other: Any) -> Variable:
-        return self.model._greater(other, self)
+        return self.model._greater(other, self, less=True)
 
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
@@ -146,7 +165,7 @@ class _Magnitude:
         self.variable = variable
 
     def __lt__(self, bound: Any) -> Variable:
-        bound = np.asarray(bound, dtype=float)
+        bound = as_floats(f"abs({self.variable.name!r}) < bound: the bound", bound)
         return self.variable.model.between(self.variable, -bound, bound)
 
     __le__ = __lt__

@@ -142,7 +142,10 @@ class ImportanceOracle:
         if match is log_output and can_scan(problem):
             found = scan(rng, problem, base)
             parts, lost = [], np.flatnonzero(~found.found)
-            for rows, own in ((np.flatnonzero(~found.better & found.found), base), (np.flatnonzero(found.better), found.proposal)):
+            for rows, own in (
+                (np.flatnonzero(~found.better & found.found), base),
+                (np.flatnonzero(found.better), found.proposal),
+            ):
                 if len(rows):
                     parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
             if len(lost):

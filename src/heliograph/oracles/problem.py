@@ -99,7 +99,9 @@ class Walked(NamedTuple):
 
     v: np.ndarray  # (n, s, Dout), the output's coordinates; anything where there is no value
     edge: np.ndarray  # (n, s), -1 or 1 where the output had rounded onto the lower or upper edge of its support
-    wrong: np.ndarray | None  # (n, s), 1 where the function gave no value of the output's family, 2 where an infinite one
+    wrong: (
+        np.ndarray | None
+    )  # (n, s), 1 where the function gave no value of the output's family, 2 where an infinite one
     complain: Callable[[int], FactorError]  # the error that names a point, counted along the flattened (n, s)
 
 

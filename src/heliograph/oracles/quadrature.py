@@ -264,7 +264,9 @@ def _integrate(whole: Cells, parts: Cells) -> Totals:
     unlooked = np.logaddexp.reduce(parts.log_unlooked.reshape(n, m, 2), axis=1)
     place = parts.place.reshape(n, m, -1)
     place = np.take_along_axis(place, np.isnan(place[..., :1]).argmin(axis=1)[:, None], axis=1)[:, 0]
-    sizes = np.concatenate([parts.sums[:, :1], parts.sizes], axis=1) * np.exp(parts.offset - np.repeat(offset, m))[:, None]
+    sizes = (
+        np.concatenate([parts.sums[:, :1], parts.sizes], axis=1) * np.exp(parts.offset - np.repeat(offset, m))[:, None]
+    )
     size = sizes.reshape(n, m, -1).sum(axis=1)
     missed = (parts.missed * np.exp(parts.offset - np.repeat(offset, m))).reshape(n, m).sum(axis=1)
     change = np.abs(fine - coarse)
@@ -376,7 +378,9 @@ def _rule(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     corners = np.array(list(product((-1.0, 1.0), repeat=d)))
     grid = np.concatenate([np.array(list(product(x, repeat=d))), corners])
     log_rule = np.log(np.array(list(product(w, repeat=d)))).sum(axis=-1)
-    ends = np.array([[np.prod((e - np.delete(x, j)) / (x[j] - np.delete(x, j))) for j in range(len(x))] for e in (-1, 1)])
+    ends = np.array(
+        [[np.prod((e - np.delete(x, j)) / (x[j] - np.delete(x, j))) for j in range(len(x))] for e in (-1, 1)]
+    )
     to_corners = ends
     for _ in range(d - 1):
         to_corners = np.kron(to_corners, ends)

@@ -80,7 +80,9 @@ class Values(NamedTuple):
     """What a factor gave for S samples, with what its output family does not hold marked and replaced."""
 
     out: np.ndarray  # (S, ...), inside the support everywhere
-    wrong: np.ndarray | None  # (S,) 0 where all is well, 1 where there is no such value, 2 where it is infinite; None: nowhere
+    wrong: (
+        np.ndarray | None
+    )  # (S,) 0 where all is well, 1 where there is no such value, 2 where it is infinite; None: nowhere
     complain: Callable[[int], FactorError]  # the error that names what was wrong with a sample
 
 
@@ -101,7 +103,7 @@ def try_values(
     rng: np.random.Generator, sampler: Sampler, inputs: Mapping[str, Any], size: int | None = None
 ) -> Values:
     """The same, but values that the output family does not hold are only marked: there may be no mass where they are."""
-    arrays = {k: np.asarray(inputs[k]) for k in sampler.inputs}
+    arrays = {k: _locked(inputs[k]) for k in sampler.inputs}
     n = len(next(iter(arrays.values()))) if arrays else size
     if n is None:
         raise ModelError(f"factor {sampler.name!r} has no inputs: say how many samples to draw")
@@ -109,6 +111,23 @@ def try_values(
     with np.errstate(all="ignore"):
         out = _call(rng, sampler, arrays, n) if sampler.vectorized else _call_each(rng, sampler, arrays, n)
     return _check(sampler, arrays, out, n)
+
+
+def _locked(values: Any) -> np.ndarray:
+    """A view that the user's function cannot write to: a change in place would change the draws under everyone's feet."""
+    view = np.asarray(values).view()
+    view.flags.writeable = False
+    return view
+
+
+def _changes_its_input(sampler: Sampler, error: Exception) -> FactorError | None:
+    """The sentence for a function that tried to write to its input, if that is what the error says."""
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return FactorError(
+            f"factor {sampler.name!r} changes its input in place ({error}); let it make a new array, for example z = z + 1 "
+            "in place of z += 1, or copy first with z = z.copy()"
+        )
+    return None
 
 
 def _extra(rng: np.random.Generator, sampler: Sampler, n: int) -> dict[str, Any]:
@@ -122,7 +141,7 @@ def _call(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.ndarr
     try:
         return sampler.function(**arrays, **_extra(rng, sampler, n))
     except Exception as error:
-        raise FactorError(
+        raise _changes_its_input(sampler, error) or FactorError(
             f"factor {sampler.name!r} raised {type(error).__name__}: {error}; it was given {n} samples, "
             f"the first of them {_show(arrays, 0)} (is it written for one sample at a time? say vectorized=False)"
         ) from error
@@ -135,7 +154,7 @@ def _call_each(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.
         try:
             results.append(sampler.function(**one, **_extra(rng, sampler, 1)))
         except Exception as error:
-            raise FactorError(
+            raise _changes_its_input(sampler, error) or FactorError(
                 f"factor {sampler.name!r} raised {type(error).__name__}: {error}, at {_show(arrays, i)}"
             ) from error
     try:
@@ -166,7 +185,9 @@ def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) ->
         )
 
     if sampler.output.chart == "logit" and out.min() >= 0 and out.max() <= 1:
-        return Values(out, None, complain)  # the usual case at a tenth of the cost of looking at each (a NaN is not above 0)
+        return Values(
+            out, None, complain
+        )  # the usual case at a tenth of the cost of looking at each (a NaN is not above 0)
     held = np.asarray(sampler.output.in_support(_inside(sampler.output, out)))  # type: ignore[attr-defined]
     held = held & ~(np.isnan(out).any(axis=-1) if rank else np.isnan(out))
     if held.all():

@@ -19,7 +19,9 @@ from heliograph.oracles.proposal import Pieces, Proposal, log_density, take_prop
 __all__ = ["Scan", "can_scan", "scan"]
 
 _REACH, _CELLS = 9.0, 192  # deviations of the cavity to either side, and first cells
-_AROUND = np.concatenate([-np.geomspace(30.0, 0.3, 24), [0.0], np.geomspace(0.3, 30.0, 24)])  # near 0, for a vague cavity
+_AROUND = np.concatenate(
+    [-np.geomspace(30.0, 0.3, 24), [0.0], np.geomspace(0.3, 30.0, 24)]
+)  # near 0, for a vague cavity
 _VAGUE = 30.0  # deviation from which they are wanted
 _ROUNDS, _PARTS = 14, 4
 _MOST = 1500  # cells of a row
