@@ -96,7 +96,8 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=0, help="print so many of the worst directions of each line")
     given = parser.parse_args()
     n = 25 if given.quick else given.tuples
-    heads = f"{'refused':>8} {'silent':>6} {'KL 50 %':>8} {'99 %':>8} {'KL / stated 50, 90, 99 %':>27} {'in 10':>6} {'calls':>8} {'ms':>6}"
+    heads = f"{'refused':>8} {'silent':>6} {'KL 50 %':>8} {'99 %':>8} {'KL / stated 50, 90, 99 %':>27} {'in 10':>6}"
+    heads += f" {'calls':>8} {'ms':>6}"
     print(f"{'factor':16} {'oracle':10} {heads}")
     everything: dict[str, list[Verdict]] = {name: [] for name in given.oracles}
     for name in given.factors:

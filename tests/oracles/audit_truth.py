@@ -107,7 +107,7 @@ def one_unknown(port: str, message: Any, family: type[Family], look: Look) -> di
 def _by_leaves(at: Any, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, Given, np.ndarray]:
     """Nodes and weights in leaves that are halved, at a kink or a jump, until the output's moments no longer change."""
     done: list[np.ndarray] = []
-    u, given, w, log_w = _nodes(at, low, high)
+    _, given, w, log_w = _nodes(at, low, high)
     top = log_w.max()
     first = given.output[0] if given.output[0].ndim == 1 else given.output[0][:, 0]
     centre = np.average(first, weights=w)

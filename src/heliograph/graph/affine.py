@@ -29,7 +29,7 @@ __all__ = [
     "makers_of",
     "resolve",
     "roots_of",
-    "shared_node",
+    "shared_nodes",
     "substitute",
     "whole",
 ]
@@ -181,17 +181,18 @@ def _overlapping(form: Affine) -> tuple[list[int], np.ndarray]:
     return sorted(set(term[twice].tolist())), np.unique(key[twice])
 
 
-def shared_node(parts: list[tuple[Node, np.ndarray]]) -> int | None:
-    """The order of a base node of which two (node, entries) pairs touch the same entry in one row, if there is one."""
+def shared_nodes(parts: list[tuple[Node, np.ndarray]]) -> list[int]:
+    """The orders of the base nodes of which two (node, entries) pairs touch the same entry in one row."""
     if len(parts) < 2 or _disjoint([node for node, _ in parts]):
-        return None
+        return []
     key = np.concatenate([_touched(node, entries, None) for node, entries in parts])
     twice = _twice(key)
     if not twice.any():
-        return None
-    column = int(key[twice][0]) % _COLUMNS
-    starts = {start: order for node, _ in parts for order, start in roots_of(node).items()}
-    return starts[max(s for s in starts if s <= column)]
+        return []
+    orders = {start: order for node, _ in parts for order, start in roots_of(node).items()}
+    starts = np.sort(list(orders))
+    found = np.unique(np.searchsorted(starts, np.unique(key[twice] % _COLUMNS), side="right") - 1)
+    return [orders[int(starts[k])] for k in found]
 
 
 def _touched(node: Node, entries: np.ndarray, on: np.ndarray | None) -> np.ndarray:

@@ -34,7 +34,7 @@ from heliograph.families import (
     Gaussian,
     MultivariateGaussian,
 )
-from heliograph.graph.affine import Affine, shared_node, take
+from heliograph.graph.affine import Affine, shared_nodes, take
 from heliograph.graph.check import (
     check_counts,
     check_covariance,
@@ -377,7 +377,7 @@ class Builder(Expressions):
             )
         shape = self._fit(label, a.shape, b.shape)
         parts = [(x.node, np.broadcast_to(x.entries(), shape).reshape(-1)) for x in (a, b)]
-        if a.family is Gaussian and shared_node(parts) is not None:
+        if a.family is Gaussian and shared_nodes(parts):
             self._equal_to_itself(label, self._subtract(a, b))
         else:
             self._plate(label, Equal(), {"a": a, "b": b}, {})

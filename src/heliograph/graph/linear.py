@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Difference, Dot, Factor, Scale, Shift, Stack, Sum
@@ -24,7 +23,7 @@ from heliograph.graph.affine import (
     product_node,
     resolve,
     scaled,
-    shared_node,
+    shared_nodes,
     take,
     whole,
 )
@@ -130,7 +129,7 @@ class Linear(Assembly):
         x = check_matrix(f"X @ {w.name!r}", x)
         if w.family is Gaussian and len(w.shape) == 1:
             parts = [(w.node, w.entries()[i : i + 1]) for i in range(w.size)]
-            if shared_node(parts) is not None and x.shape[-1:] == w.shape:
+            if shared_nodes(parts) and x.shape[-1:] == w.shape:
                 return self._dot_with_repeats(x, w)
             w = self.stack(w)
         elif w.family is Gaussian and w.shape:
