@@ -30,5 +30,6 @@ CLAIMS = {
         {"nats": 1e-3}, "the fixed point of EP is known (one factor per unknown, or our own EP on grids); "
         "what remains is the default `tolerance` of learned and sampled messages, 1e-3 nats in all"
     ),
+    "sampled": Claim({"nats": 1e-3}, "as tolerance, with draws only"),
     "impossible": Claim({}, "no answer is right"),
 }  # fmt: skip

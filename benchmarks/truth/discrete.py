@@ -109,8 +109,11 @@ class Program:
 
 def _simplex(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Probabilities with three digits that sum to exactly one as rationals."""
-    p = np.maximum(np.round(1000 * rng.dirichlet(np.full(shape[-1], rng.choice([0.3, 1.0, 5.0])), shape[:-1])), 1.0)
-    p[..., 0] += 1000 - p.sum(axis=-1)
+    spread = np.full(shape[-1], rng.choice([0.3, 1.0, 5.0]))
+    p = np.maximum(np.floor(1000 * rng.dirichlet(spread, shape[:-1])), 1.0)
+    largest = np.argmax(p, axis=-1)[..., None]
+    rest = 1000 - p.sum(axis=-1, keepdims=True) + np.take_along_axis(p, largest, axis=-1)
+    np.put_along_axis(p, largest, rest, axis=-1)
     return p / 1000
 
 
