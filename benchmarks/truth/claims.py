@@ -22,6 +22,10 @@ CLAIMS = {
         {"mean": 0.01, "spread": 0.01, "correlation": 0.01, "evidence": 0.01},
         "EP is exact; what remains is where the loop stopped",
     ),
+    "projected": Claim(
+        {"mean": 0.01, "spread": 0.01, "probability": 2e-3, "evidence": 0.01},
+        "one factor per unknown: EP's belief is the projection of the exact posterior; what remains is quadrature inside factors",
+    ),
     "exact discrete": Claim(
         {"probability": 1e-3, "evidence": 1e-2}, "belief propagation on a tree is exact; what remains is the stopping rule"
     ),

@@ -107,7 +107,7 @@ def ep(
         def tilted(z: np.ndarray, cm: np.ndarray = cm, cv: np.ndarray = cv) -> np.ndarray:
             return log_likelihood(z) - 0.5 * (z - cm[:, None]) ** 2 / cv[:, None] - 0.5 * np.log(2 * np.pi * cv)[:, None]
 
-        nodes, weight, log_z = line(tilted, cm - 12 * sd, cm + 12 * sd, 1501, 3001)
+        nodes, weight, log_z = line(tilted, cm - 12 * sd, cm + 12 * sd, 1001, 2001)
         tm, ts = moments(nodes, weight)
         new_precision, new_shift = 1 / ts**2 - cp, tm / ts**2 - cm * cp
         move = np.max(np.abs(new_precision - precision) * zv) + np.max(np.abs(new_shift - shift) * np.sqrt(zv))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.truth import boxes, discrete, linear
+from benchmarks.truth import boxes, discrete, linear, single
 from benchmarks.truth.world import World, rng_of
 
 __all__ = ["KINDS", "make"]
@@ -19,6 +19,8 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "gaussian graph": linear.graph,
     "discrete tree": discrete.discrete_tree,
     "discrete loop": discrete.discrete_loop,
+    "conjugate": single.conjugate,
+    "single factor": single.single,
     "box tree": boxes.box_tree,
     "box pair": boxes.box_pair,
     "box loop": boxes.box_loop,
