@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.truth import boxes, discrete, linear, single
+from benchmarks.truth import boxes, discrete, extreme, impossible, linear, single
 from benchmarks.truth.world import World, rng_of
 
 __all__ = ["KINDS", "make"]
@@ -21,6 +21,8 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "discrete loop": discrete.discrete_loop,
     "conjugate": single.conjugate,
     "single factor": single.single,
+    "extreme": extreme.extreme,
+    "impossible": impossible.impossible,
     "box tree": boxes.box_tree,
     "box pair": boxes.box_pair,
     "box loop": boxes.box_loop,

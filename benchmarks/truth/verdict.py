@@ -92,7 +92,7 @@ def answer_of(world: World) -> tuple[hg.Posterior, dict[str, Any], float]:
     scope: dict[str, Any] = {"hg": hg, "np": np, "__name__": "world"}
     exec(compile(world.source, f"<{world.kind} {world.seed}>", "exec"), scope)
     posterior = scope["m"].infer(**world.settings)
-    beliefs = {name: posterior[v] for name, v in scope.items() if isinstance(v, hg.Variable)}
+    beliefs = {name: posterior[v] for name, v in scope.items() if isinstance(v, hg.Variable) and v.model is scope["m"]}
     return posterior, beliefs, posterior.log_evidence
 
 
