@@ -26,6 +26,13 @@ CLAIMS = {
         {"mean": 0.01, "spread": 0.01, "probability": 2e-3, "evidence": 0.01},
         "one factor per unknown: EP's belief is the projection of the exact posterior; what remains is quadrature inside factors",
     ),
+    "regression: logit": Claim({"mean": 0.05, "spread": 0.05, "correlation": 0.05, "evidence": 0.05}, "EP's own error"),
+    "regression: probit": Claim({"mean": 0.05, "spread": 0.05, "correlation": 0.05, "evidence": 0.05}, "EP's own error"),
+    "regression: log_rate": Claim({"mean": 0.05, "spread": 0.05, "correlation": 0.05, "evidence": 0.05}, "EP's own error"),
+    "mean and precision, n < 10": Claim({"mean": 0.3, "spread": 0.3, "evidence": 0.5}, "EP's own error"),
+    "mean and precision, n >= 10": Claim({"mean": 0.05, "spread": 0.1, "evidence": 0.2}, "EP's own error"),
+    "mixture": Claim({"mean": 0.1, "spread": 0.1, "probability": 0.05, "evidence": 0.1}, "EP's own error"),
+    "shared product or maximum": Claim({"mean": 0.1, "spread": 0.1, "evidence": 0.1}, "EP's own error"),
     "exact discrete": Claim(
         {"probability": 1e-3, "evidence": 1e-2}, "belief propagation on a tree is exact; what remains is the stopping rule"
     ),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.truth import boxes, discrete, extreme, impossible, linear, single
+from benchmarks.truth import boxes, discrete, extreme, impossible, linear, shared, single
 from benchmarks.truth.world import World, rng_of
 
 __all__ = ["KINDS", "make"]
@@ -21,6 +21,10 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "discrete loop": discrete.discrete_loop,
     "conjugate": single.conjugate,
     "single factor": single.single,
+    "regression": shared.generalised_linear,
+    "mean and precision": shared.mean_and_precision,
+    "mixture of two": shared.mixture_of_two,
+    "shared product": shared.shared_product,
     "extreme": extreme.extreme,
     "impossible": impossible.impossible,
     "box tree": boxes.box_tree,
