@@ -2,7 +2,8 @@
 
 With every message ``m`` normalised, ``log Z = sum_f log Z_f + sum_v A(belief_v) + sum_edges A(cavity) - A(belief)``,
 where ``Z_f`` integrates the factor times its incoming messages and ``A`` is the log normaliser. It is exact on trees
-of exact factors. With power EP a factor's terms are taken at ``f^alpha`` and divided by alpha. A row of ``X @ w`` adds
+of exact factors. A factor that fixes a variable to a value adds nothing for it: the other factors' terms are taken at
+that value. With power EP a factor's terms are taken at ``f^alpha`` and divided by alpha. A row of ``X @ w`` adds
 ``-A(belief of the row)``: its other terms cancel against the vector's.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from heliograph.engine.tables import Tables
 from heliograph.factors import Dot
+from heliograph.families import Family
 from heliograph.graph.records import Graph, Plate
 
 __all__ = ["log_evidence"]
@@ -60,8 +62,17 @@ def _evidence(graph: Graph, tables: Tables, plate: Plate, power: float, conduct:
         belief = plain * sent if sent.point is None else plain * sent.from_naturals(sent.naturals)
         gap = plain.log_normaliser() - belief.log_normaliser()
         correction += float(np.sum(np.where(cavity.is_point | sent.is_point, 0.0, gap)))
+        correction -= _said_elsewhere(plain, cavity, sent)
     if plate.factor.learns:
         log_z = plate.factor.log_z(incoming, conduct=conduct)  # type: ignore[call-arg]
     else:
         log_z = plate.factor.log_z(incoming, power)
     return (float(np.sum(log_z)) + correction) / power
+
+
+def _said_elsewhere(plain: Family, cavity: Family, sent: Family) -> float:
+    """What a factor that fixes a variable finds there: the others' own terms are taken at that value already."""
+    fixes = sent.is_point & ~cavity.is_point
+    if sent.point is None or not fixes.any():
+        return 0.0
+    return float(np.sum(plain[fixes].log_density(sent.point[fixes])))
