@@ -28,10 +28,17 @@ def log_overlap(a: Family, b: Family) -> np.ndarray:
     >>> float(log_overlap(Gaussian(0.0, 1.0), Gaussian(0.0, 1.0)))  # N(0; 0, 2)
     -1.2655121234846454
     """
-    if a.point is None and b.point is None:
-        return (a * b).log_normaliser() - a.log_normaliser() - b.log_normaliser()
     plain = Family.__mul__(_plain(a), _plain(b))
     log_z = plain.log_normaliser() - a.log_normaliser() - b.log_normaliser()
+    if isinstance(a, (Gaussian, MultivariateGaussian)):
+        # a(c) b(c) / (a b)(c) at the mean c of the product: the normalisers are large where means are many deviations off 0
+        usual = a.proper & b.proper & plain.proper
+        if np.any(usual):
+            centre = np.where(usual[..., None] if a.point_rank else usual, plain.mean, 0.0)
+            at_centre = a.log_density(centre) + b.log_density(centre) - plain.log_density(centre)
+            log_z = np.where(usual, at_centre, log_z)
+    if a.point is None and b.point is None:
+        return log_z
     for one, other in ((a, b), (b, a)):
         if one.point is not None:
             at = one.is_point
