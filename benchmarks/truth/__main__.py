@@ -11,9 +11,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.truth.kinds import KINDS, make
+from benchmarks.truth.kinds import KINDS, SHARES, make
 from benchmarks.truth.table import markdown, text
 from benchmarks.truth.verdict import CRASHED, SILENT, Result, judge
 
@@ -33,9 +34,21 @@ def results(jobs: list[tuple[str, int]], n_workers: int) -> Iterator[Result]:
         yield from pool.map(judged, jobs, chunksize=4)
 
 
+def chosen(kinds: list[str], n_models: int, seed: int) -> list[tuple[str, int]]:
+    """That many models, in turn from every kind according to its share."""
+    shares = np.array([SHARES.get(kind, 1.0) for kind in kinds])
+    ends = np.floor(np.cumsum(shares) / shares.sum() * n_models + 1e-9).astype(int)
+    counts = np.diff(ends, prepend=0)
+    jobs = [(k / count, kind, seed + k) for kind, count in zip(kinds, counts, strict=True) for k in range(count)]
+    return [(kind, s) for _, kind, s in sorted(jobs)]
+
+
 def main() -> int:
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.truth", description=__doc__)
-    parser.add_argument("--models", type=int, default=2000, help="how many in all, spread evenly over the kinds")
+    parser.add_argument(
+        "--models", type=int, default=2000, help="how many in all, spread over the kinds by their shares"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the first seed of every kind")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="only this kind (may be repeated)")
@@ -45,7 +58,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="print what was said, and the errors, of every model")
     options = parser.parse_args()
     kinds = options.kind or list(KINDS)
-    jobs = [(kinds[k % len(kinds)], options.seed + k // len(kinds)) for k in range(options.models)]
+    jobs = chosen(kinds, options.models, options.seed)
     if options.show:
         print(*(make(*job).description for job in jobs), sep="\n\n")
         return 0

@@ -65,14 +65,14 @@ def _output(rng: np.random.Generator, kind: str, values: np.ndarray, text: str =
         else:
             lines = [f'm.binomial("y", {trials}, {text}, observed={literal(count)})']
         choose = -np.log(trials + 1) - betaln(trials - count + 1, count + 1)
-        return Output(
-            kind, lines, lambda o: choose[:, None] + _xlog(count, o) + _xlog(trials - count, 1 - o)
-        )
+        return Output(kind, lines, lambda o: choose[:, None] + _xlog(count, o) + _xlog(trials - count, 1 - o))
     if kind == "Gamma":
         count = rng.poisson(np.minimum(values, 1e4))
         lines = [f'm.poisson("y", {text}, observed={literal(count)})']
         return Output(kind, lines, lambda o: _xlog(count, o) - o - gammaln(count + 1)[:, None])
-    return Output(kind, [f"m.observe({text}, {literal(values)})"], lambda o: np.where(o == values[:, None], 0.0, -np.inf))
+    return Output(
+        kind, [f"m.observe({text}, {literal(values)})"], lambda o: np.where(o == values[:, None], 0.0, -np.inf)
+    )
 
 
 def _xlog(count: np.ndarray, o: np.ndarray) -> np.ndarray:
@@ -151,10 +151,14 @@ def _positive_rows(prior: str, a: float, b: float, n: int, log_likelihood: Calla
     else:
 
         def joint(u: np.ndarray) -> np.ndarray:
-            return log_likelihood(1 / (1 + np.exp(-u))) - a * np.logaddexp(0, -u) - b * np.logaddexp(0, u) - betaln(a, b)
+            return (
+                log_likelihood(1 / (1 + np.exp(-u))) - a * np.logaddexp(0, -u) - b * np.logaddexp(0, u) - betaln(a, b)
+            )
 
         u, weight, log_z = line(joint, low, high)
-        mean, sd = beta_projected((-weight * np.logaddexp(0, -u)).sum(axis=1), (-weight * np.logaddexp(0, u)).sum(axis=1))
+        mean, sd = beta_projected(
+            (-weight * np.logaddexp(0, -u)).sum(axis=1), (-weight * np.logaddexp(0, u)).sum(axis=1)
+        )
     return Truth({"z": mean}, {"z": sd}, log_evidence=float(log_z.sum()))
 
 

@@ -97,7 +97,9 @@ class Program:
         probability = {}
         for name, who in self.named.items():
             rows = np.array([marginal[i] for i in who.ravel()])
-            probability[name] = rows[:, 1].reshape(who.shape) if name in self.bernoulli else rows.reshape(*who.shape, -1)
+            probability[name] = (
+                rows[:, 1].reshape(who.shape) if name in self.bernoulli else rows.reshape(*who.shape, -1)
+            )
         return Truth(probability=probability, log_evidence=float(np.log(total)))
 
     def world(self, kind: str, seed: int, claim: str) -> World:

@@ -83,7 +83,12 @@ def beta_projected(mean_log: np.ndarray, mean_log_not: np.ndarray) -> tuple[np.n
 
 
 def ep(
-    log_likelihood: LogDensity, x: np.ndarray, mean: np.ndarray, covariance: np.ndarray, damping: float, sweeps: int = 300
+    log_likelihood: LogDensity,
+    x: np.ndarray,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    damping: float,
+    sweeps: int = 300,
 ) -> tuple[np.ndarray, np.ndarray, float, bool]:
     """Mean and covariance of w by EP, w ~ N(mean, covariance), with a site on every row of x @ w; log evidence; settled.
 
@@ -105,7 +110,9 @@ def ep(
         sd = np.sqrt(cv)
 
         def tilted(z: np.ndarray, cm: np.ndarray = cm, cv: np.ndarray = cv) -> np.ndarray:
-            return log_likelihood(z) - 0.5 * (z - cm[:, None]) ** 2 / cv[:, None] - 0.5 * np.log(2 * np.pi * cv)[:, None]
+            return (
+                log_likelihood(z) - 0.5 * (z - cm[:, None]) ** 2 / cv[:, None] - 0.5 * np.log(2 * np.pi * cv)[:, None]
+            )
 
         nodes, weight, log_z = line(tilted, cm - 12 * sd, cm + 12 * sd, 1001, 2001)
         tm, ts = moments(nodes, weight)

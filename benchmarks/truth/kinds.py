@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.truth import boxes, discrete, extreme, impossible, linear, shared, single
+from benchmarks.truth import boxes, discrete, extreme, impossible, linear, metamorphic, shared, single, stored
 from benchmarks.truth.world import World, rng_of
 
-__all__ = ["KINDS", "make"]
+__all__ = ["KINDS", "SHARES", "make"]
 
 KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "gaussian chain": linear.chain,
@@ -22,6 +22,7 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "conjugate": single.conjugate,
     "single factor": single.single,
     "regression": shared.generalised_linear,
+    "regression fixed point": shared.fixed_point,
     "mean and precision": shared.mean_and_precision,
     "mixture of two": shared.mixture_of_two,
     "shared product": shared.shared_product,
@@ -31,7 +32,12 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "box pair": boxes.box_pair,
     "box loop": boxes.box_loop,
     "noisy box": boxes.noisy_box,
+    "rewritten": metamorphic.rewritten,
+    "hierarchical": stored.hierarchical,
 }
+
+SHARES = {"hierarchical": 0.4, "box pair": 0.7, "box loop": 0.5, "noisy box": 0.5, "mixture of two": 0.5, "gaussian chain": 1.5,
+          "gaussian graph": 1.5, "single factor": 1.5, "extreme": 1.5}  # how many of each kind, for those that are not 1  # fmt: skip
 
 
 def make(kind: str, seed: int) -> World:

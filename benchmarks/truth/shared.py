@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr, logsumexp
 from scipy.stats import norm
 
-from benchmarks.truth.grids import gamma_projected, moments, plane
+from benchmarks.truth.grids import ep, gamma_projected, moments, plane
 from benchmarks.truth.world import Truth, World, literal, rounded
 
-__all__ = ["generalised_linear", "mean_and_precision", "mixture_of_two", "shared_product"]
+__all__ = ["fixed_point", "generalised_linear", "mean_and_precision", "mixture_of_two", "shared_product"]
 
 
 def _posterior_of_two(log_likelihood, mean, variance, n: int = 401) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:  # noqa: ANN001
@@ -78,7 +78,14 @@ def mean_and_precision(rng: np.random.Generator, kind: str, seed: int) -> World:
         total, centre = ((y - y.mean()) ** 2).sum(), y.mean()
 
         def joint(x: np.ndarray, u: np.ndarray) -> np.ndarray:  # u = log t
-            prior = -0.5 * (x - mu) ** 2 / v - 0.5 * np.log(2 * np.pi * v) + a * u - b * np.exp(u) + a * np.log(b) - gammaln(a)
+            prior = (
+                -0.5 * (x - mu) ** 2 / v
+                - 0.5 * np.log(2 * np.pi * v)
+                + a * u
+                - b * np.exp(u)
+                + a * np.log(b)
+                - gammaln(a)
+            )
             return prior + 0.5 * n * (u - np.log(2 * np.pi)) - 0.5 * np.exp(u) * (total + n * (centre - x) ** 2)
 
         lo, hi = (f([mu - 10 * np.sqrt(v), centre - 10 * y.std() - 1]) for f in (np.min, np.max))
@@ -108,11 +115,14 @@ def mixture_of_two(rng: np.random.Generator, kind: str, seed: int) -> World:
 
     def truth() -> Truth:
         def log_likelihood(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-            total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
-            for value in y:
-                one, two = norm.logpdf(value, a, np.sqrt(noise)), norm.logpdf(value, b, np.sqrt(noise))
-                total += np.logaddexp(np.log(1 - p) + one, np.log(p) + two)
-            return total
+            product, log_scale = np.ones(np.broadcast_shapes(a.shape, b.shape)), 0.0
+            for k, value in enumerate(y):  # a product of sums of densities, put into logs before it can underflow
+                product *= (
+                    (1 - p) * norm.pdf(value, a, np.sqrt(noise)) + p * norm.pdf(value, b, np.sqrt(noise)) + 1e-300
+                )
+                if k % 2 == 1 or k == n - 1:
+                    log_scale, product = log_scale + np.log(product), np.ones_like(product)
+            return log_scale
 
         def joint(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return log_likelihood(a, b) + norm.logpdf(a, -apart, np.sqrt(v)) + norm.logpdf(b, apart, np.sqrt(v))
@@ -141,7 +151,9 @@ def shared_product(rng: np.random.Generator, kind: str, seed: int) -> World:
     times = rng.random() < 0.5
     c = rounded(rng.uniform(0.5, 2, n), 3)
     f = (lambda a, b: a * b) if times else np.maximum
-    y = rounded(f(c * (ma + np.sqrt(va) * rng.normal()), mb + np.sqrt(vb) * rng.normal()) + np.sqrt(v) * rng.standard_normal(n))
+    y = rounded(
+        f(c * (ma + np.sqrt(va) * rng.normal()), mb + np.sqrt(vb) * rng.normal()) + np.sqrt(v) * rng.standard_normal(n)
+    )
     what = f"({literal(c)} * a) * b" if times else f"m.maximum({literal(c)} * a, b)"
     lines = ["m = hg.Model()", f'a = m.gaussian("a", {ma}, variance={va})', f'b = m.gaussian("b", {mb}, variance={vb})',
              f'm.gaussian("y", {what}, variance={v}, observed={literal(y)})']  # fmt: skip
@@ -159,3 +171,32 @@ def shared_product(rng: np.random.Generator, kind: str, seed: int) -> World:
         return Truth({"a": m1, "b": m2}, {"a": s1, "b": s2}, log_evidence=log_z)
 
     return World(kind, seed, "\n".join(lines), "shared product or maximum", truth)
+
+
+def fixed_point(rng: np.random.Generator, kind: str, seed: int) -> World:
+    """Regressions with up to five coefficients against our own EP: the error of the engine without EP's own."""
+    while True:
+        n, d = int(rng.choice([1, 3, 8, 20, 60])), int(rng.integers(1, 6))
+        x = rounded(rng.standard_normal((n, d)) * 10 ** rng.uniform(-0.7, 0.3, d), 3)
+        mean, variance = rounded(rng.normal(0, 0.5, d), 2), rounded(10 ** rng.uniform(-0.5, 0.7), 2)
+        z = x @ (mean + np.sqrt(variance) * rng.standard_normal(d))
+        form = str(rng.choice(["logit", "probit", "log_rate"]))
+        if form == "log_rate":
+            y = rng.poisson(np.exp(np.minimum(z, 5)))
+            like = lambda z, y=y: y[:, None] * z - np.exp(np.minimum(z, 300)) - gammaln(y + 1)[:, None]  # noqa: E731
+        else:
+            y = (rng.random(n) < 1 / (1 + np.exp(-np.clip(1.3 * z, -30, 30)))).astype(int)
+            sign = np.where(y == 1, 1.0, -1.0)[:, None]
+            if form == "logit":
+                like = lambda z, sign=sign: -np.logaddexp(0, -sign * z)  # noqa: E731
+            else:
+                like = lambda z, sign=sign: log_ndtr(sign * z)  # noqa: E731
+        m, belief, log_evidence, settled = ep(like, x, mean, variance * np.eye(d), 0.3)
+        if settled:
+            break
+    word = "poisson" if form == "log_rate" else "bernoulli"
+    lines = ["m = hg.Model()", f'w = m.gaussian("w", {literal(mean)}, covariance={variance} * np.eye({d}))',
+             f'm.{word}("y", {form}={literal(x)} @ w, observed={literal(y)})']  # fmt: skip
+    truth = Truth({"w": m}, {"w": np.sqrt(np.diag(belief))}, covariance={"w": belief}, log_evidence=log_evidence)
+    settings = {"schedule": "sequential"} if rng.random() < 0.2 and n <= 20 else {}
+    return World(kind, seed, "\n".join(lines), "exact", lambda: truth, settings)

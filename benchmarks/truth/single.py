@@ -31,7 +31,9 @@ def _n(rng: np.random.Generator) -> int:
     return int(rng.choice([1, 2, 3, 7, 20, 21, 50]))
 
 
-def _truncated(mean: np.ndarray, sd: float, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _truncated(
+    mean: np.ndarray, sd: float, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean, sd and log mass of a Gaussian between two bounds, on a grid inside them."""
     low = np.maximum(low, np.minimum(mean - 12 * sd, high - 12 * sd))
     far = np.maximum(np.abs(low - mean), sd)
@@ -213,7 +215,14 @@ def mean_and_precision(rng: np.random.Generator) -> Parts:
 
     def truth() -> Truth:
         def joint(x: np.ndarray, u: np.ndarray) -> np.ndarray:  # u = log t
-            prior = -0.5 * (x - mu) ** 2 / v - 0.5 * np.log(2 * np.pi * v) + a * u - b * np.exp(u) + a * np.log(b) - gammaln(a)
+            prior = (
+                -0.5 * (x - mu) ** 2 / v
+                - 0.5 * np.log(2 * np.pi * v)
+                + a * u
+                - b * np.exp(u)
+                + a * np.log(b)
+                - gammaln(a)
+            )
             return prior + 0.5 * u - 0.5 * np.log(2 * np.pi) - 0.5 * np.exp(u) * (y - x) ** 2
 
         s = 11 * np.sqrt(v)
@@ -242,9 +251,7 @@ def compound(rng: np.random.Generator) -> Parts:
         found = {}
         for name, nodes, q in (("r", u, weight.sum(axis=1)), ("x", w, weight.sum(axis=0))):
             found[name] = gamma_projected(np.sum(q * np.exp(nodes)), np.sum(q * nodes))
-        return Truth(
-            {k: v[0] for k, v in found.items()}, {k: v[1] for k, v in found.items()}, log_evidence=log_z
-        )
+        return Truth({k: v[0] for k, v in found.items()}, {k: v[1] for k, v in found.items()}, log_evidence=log_z)
 
     return lines, truth
 
@@ -262,7 +269,9 @@ def hidden_category(rng: np.random.Generator) -> Parts:
             return prior + np.log(p * q + (1 - p) * (1 - q))
 
         u, weight, log_z = line(joint, np.array([-60.0]), np.array([60.0]))
-        m, s = beta_projected(-np.sum(weight * np.logaddexp(0, -u), axis=1), -np.sum(weight * np.logaddexp(0, u), axis=1))
+        m, s = beta_projected(
+            -np.sum(weight * np.logaddexp(0, -u), axis=1), -np.sum(weight * np.logaddexp(0, u), axis=1)
+        )
         one = a / (a + b) * q / (a / (a + b) * q + b / (a + b) * (1 - q))
         return Truth({"p": m[0]}, {"p": s[0]}, {"s": one}, log_evidence=float(log_z[0]))
 
@@ -318,6 +327,12 @@ def conjugate(rng: np.random.Generator, kind: str, seed: int) -> World:
         y = np.where(missing, np.nan, y)
         lines = [f'x = m.gamma("x", {a}, {b})', f'm.gaussian("y", {mu}, precision=x, observed={literal(y)})']
         shape, rate = a + (~missing).sum() / 2, b + 0.5 * np.nansum((y - mu) ** 2)
-        z = a * np.log(b) - gammaln(a) + gammaln(shape) - shape * np.log(rate) - 0.5 * (~missing).sum() * np.log(2 * np.pi)
+        z = (
+            a * np.log(b)
+            - gammaln(a)
+            + gammaln(shape)
+            - shape * np.log(rate)
+            - 0.5 * (~missing).sum() * np.log(2 * np.pi)
+        )
         truth = Truth({"x": shape / rate}, {"x": np.sqrt(shape) / rate}, log_evidence=float(z))
     return World(kind, seed, "\n".join(["m = hg.Model()", *lines]), "exact", lambda: truth)

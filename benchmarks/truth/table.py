@@ -9,7 +9,19 @@ from benchmarks.truth.verdict import CRASHED, REFUSED, RIGHT, SAID, SILENT, Resu
 
 __all__ = ["markdown", "rows", "text"]
 
-HEAD = ("kind", "models", "right", "said so", "refused", "silent", "crashed", "needless", "stray", "worst right", "seconds")
+HEAD = (
+    "kind",
+    "models",
+    "right",
+    "said so",
+    "refused",
+    "silent",
+    "crashed",
+    "needless",
+    "stray",
+    "worst right",
+    "seconds",
+)
 BEGIN, END = "<!-- verdicts: written by python -m benchmarks.truth --markdown -->", "<!-- end of verdicts -->"
 
 
