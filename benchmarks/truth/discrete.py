@@ -105,7 +105,7 @@ class Program:
     def world(self, kind: str, seed: int, claim: str) -> World:
         """The record; impossible if no configuration has weight."""
         with np.errstate(divide="ignore"):
-            possible = np.isfinite(self.truth().log_evidence)
+            possible = self.truth().log_evidence != -np.inf
         return World(kind, seed, "\n".join(self.lines), claim, self.truth if possible else None)
 
 

@@ -43,7 +43,8 @@ def units(rng: np.random.Generator) -> Parts:
     y = rounded(rng.normal(0, 2))
     unit = k * l if times else k
     lines = [f'a = m.gaussian("a", {ma * k!r}, variance={va * k**2!r})', f'b = m.gaussian("b", {mb * l!r}, variance={vb * l**2!r})',
-             f'm.gaussian("y", {"a * b" if times else "m.maximum(a, b)"}, variance={v * unit**2!r}, observed={y * unit!r})']  # fmt: skip
+             f'm.gaussian("y", {"a * b" if times else "m.maximum(a, b)"}, '
+             f'variance={v * unit**2!r}, observed={y * unit!r})']  # fmt: skip
     f = (lambda a, b: a * b) if times else np.maximum
 
     def truth() -> Truth:

@@ -98,6 +98,8 @@ def ep(
     precision, shift = np.zeros(n), np.zeros(n)
     prior = np.linalg.inv(covariance)
     settled = False
+    cp = cm = zv = zm = log_z = m = np.zeros(n)
+    belief = covariance
     for _ in range(sweeps):
         total = prior + (x.T * precision) @ x
         belief = np.linalg.inv(total)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# ruff: noqa: E501  (a model per line)
+
 import numpy as np
 
 from benchmarks.truth.world import World, literal, rounded

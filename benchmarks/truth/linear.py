@@ -127,7 +127,7 @@ class Program:
         a = np.concatenate([self._pad(a) for a, _, _ in self.seen]) if self.seen else np.zeros((0, self.n_sources))
         gap = np.concatenate([y - b for _, b, y in self.seen]) if self.seen else np.zeros(0)
         q, r = np.linalg.qr(a.T)
-        z = solve_triangular(r, gap, trans="T") if len(gap) else gap
+        z = solve_triangular(r, gap, trans=1) if len(gap) else gap
         log_evidence = -0.5 * z @ z - np.log(np.abs(np.diag(r))).sum() - 0.5 * len(z) * np.log(2 * np.pi)
         mean, sd, covariance = {}, {}, {}
         for name, e in self.asked.items():

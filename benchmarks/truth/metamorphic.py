@@ -30,6 +30,7 @@ def rewritten(rng: np.random.Generator, kind: str, seed: int) -> World:
         rng.choice(["box", "box on X @ w", "regression", "games", "precisions"], p=[0.4, 0.15, 0.15, 0.15, 0.15])
     )
     settings: dict[str, Any] = {}
+    box = said = ""
     rows: Rows = {"x": rounded(rng.normal(0, 1.3, n)), "z": rounded(rng.normal(0, 1.3, n), 3)}
     if form.startswith("box"):
         family = str(rng.choice(list(BOXES)))
@@ -66,7 +67,8 @@ def rewritten(rng: np.random.Generator, kind: str, seed: int) -> World:
         rows["x"] = rng.integers(0, k, n)
         rows["z"] = (rows["x"] + rng.integers(1, k, n)) % k
         text = f'm = hg.Model()\ns = m.gaussian("s", 0.0, variance={{unit}}**2, size={k})\n'
-        text += 'a = m.gaussian("a", s[{x}], variance={unit}**2)\nb = m.gaussian("b", s[{z}], variance={unit}**2)\nm.constrain(a > b)'
+        text += 'a = m.gaussian("a", s[{x}], variance={unit}**2)\n'
+        text += 'b = m.gaussian("b", s[{z}], variance={unit}**2)\nm.constrain(a > b)'
     else:
         asked, per_row = "x", True
         rows["y"] = rounded(rows["x"] + rng.normal(0, 1, n))

@@ -15,7 +15,7 @@ from benchmarks.truth.world import Truth, World, literal, rounded
 __all__ = ["fixed_point", "generalised_linear", "mean_and_precision", "mixture_of_two", "shared_product"]
 
 
-def _posterior_of_two(log_likelihood, mean, variance, n: int = 401) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:  # noqa: ANN001
+def _posterior_of_two(log_likelihood, mean, variance, n: int = 401) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """The posterior of w ~ N(mean, variance I) of two dimensions on a grid: mean, sd, covariance, log evidence."""
 
     def joint(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -111,11 +111,13 @@ def mixture_of_two(rng: np.random.Generator, kind: str, seed: int) -> World:
     true = centres + np.sqrt(v) * rng.standard_normal(2)
     y = rounded(np.where(rng.random(n) < p, true[1], true[0]) + np.sqrt(noise) * rng.standard_normal(n))
     lines = ["m = hg.Model()", f'means = m.gaussian("means", {literal(centres)}, variance={v})',
-             f's = m.bernoulli("s", {p}, size={n})', f'm.mixture("y", s, means, variance={noise}, observed={literal(y)})']  # fmt: skip
+             f's = m.bernoulli("s", {p}, size={n})',
+             f'm.mixture("y", s, means, variance={noise}, observed={literal(y)})']  # fmt: skip
 
     def truth() -> Truth:
         def log_likelihood(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-            product, log_scale = np.ones(np.broadcast_shapes(a.shape, b.shape)), 0.0
+            product = np.ones(np.broadcast_shapes(a.shape, b.shape))
+            log_scale = np.zeros_like(product)
             for k, value in enumerate(y):  # a product of sums of densities, put into logs before it can underflow
                 product *= (
                     (1 - p) * norm.pdf(value, a, np.sqrt(noise)) + p * norm.pdf(value, b, np.sqrt(noise)) + 1e-300

@@ -125,7 +125,7 @@ def two_inputs(rng: np.random.Generator) -> Parts:
             return -0.5 * q - 0.5 * (3 * np.log(2 * np.pi) + np.log(va) + np.log(vb) + np.log(v))
 
         sa, sb = 10 * np.sqrt(va), 10 * np.sqrt(vb)
-        a, b, weight, log_z = plane(joint, (ma - sa, mb - sb), (ma + sa, mb + sb), 1201)
+        a, b, weight, log_z = plane(joint, (ma - sa, mb - sb), (ma + sa, mb + sb), 801)
         (m1, s1), (m2, s2) = moments(a, weight.sum(axis=1)), moments(b, weight.sum(axis=0))
         return Truth({"a": m1, "b": m2}, {"a": s1, "b": s2}, log_evidence=log_z)
 
@@ -227,7 +227,7 @@ def mean_and_precision(rng: np.random.Generator) -> Parts:
 
         s = 11 * np.sqrt(v)
         top = np.log(a / b) + 4
-        x, u, weight, log_z = plane(joint, (mu - s, top - 30), (mu + s, top), 1201)
+        x, u, weight, log_z = plane(joint, (mu - s, top - 30), (mu + s, top), 801)
         wu = weight.sum(axis=0)
         m, sd = moments(x, weight.sum(axis=1))
         mt, st = gamma_projected(np.sum(wu * np.exp(u)), np.sum(wu * u))
@@ -247,7 +247,7 @@ def compound(rng: np.random.Generator) -> Parts:
             prior = a * u - b * np.exp(u) + a * np.log(b) - gammaln(a)
             return prior + shape * (u + w) - np.exp(u + w) - gammaln(shape) + y * w - np.exp(w) - gammaln(y + 1)
 
-        u, w, weight, log_z = plane(joint, (-25.0, -25.0), (6.0, 9.0), 1201)
+        u, w, weight, log_z = plane(joint, (-25.0, -25.0), (6.0, 9.0), 801)
         found = {}
         for name, nodes, q in (("r", u, weight.sum(axis=1)), ("x", w, weight.sum(axis=0))):
             found[name] = gamma_projected(np.sum(q * np.exp(nodes)), np.sum(q * nodes))

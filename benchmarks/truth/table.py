@@ -28,11 +28,12 @@ BEGIN, END = "<!-- verdicts: written by python -m benchmarks.truth --markdown --
 def rows(found: list[Result]) -> list[tuple[str, ...]]:
     """One row a kind, and their sum.
 
-    needless: right, and yet a warning. stray: models with a warning that is not ours. worst right: the largest error over its limit.
+    needless: right, and yet a warning. stray: models with a warning that is not ours.
+    worst right: the largest error over its limit.
     """
     kinds = list(dict.fromkeys(r.kind for r in found))
     groups = [(kind, [r for r in found if r.kind == kind]) for kind in kinds] + [("all", found)]
-    table = [HEAD]
+    table: list[tuple[str, ...]] = [HEAD]
     for name, group in groups:
         right = [r for r in group if r.verdict == RIGHT]
         counts = [sum(r.verdict == v for r in group) for v in (RIGHT, SAID, REFUSED, SILENT, CRASHED)]

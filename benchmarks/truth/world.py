@@ -20,10 +20,10 @@ __all__ = ["Truth", "World", "literal", "rng_of", "rounded"]
 class Truth:
     """The answer: of each asked variable the mean and sd (continuous) or the probabilities (discrete)."""
 
-    mean: dict[str, np.ndarray] = field(default_factory=dict)
-    sd: dict[str, np.ndarray] = field(default_factory=dict)
-    probability: dict[str, np.ndarray] = field(default_factory=dict)  # last axis: categories; Bernoulli: P(1)
-    covariance: dict[str, np.ndarray] = field(default_factory=dict)  # of vectors, where it is known
+    mean: dict[str, Any] = field(default_factory=dict)
+    sd: dict[str, Any] = field(default_factory=dict)
+    probability: dict[str, Any] = field(default_factory=dict)  # last axis: categories; Bernoulli: P(1)
+    covariance: dict[str, Any] = field(default_factory=dict)  # of vectors, where it is known
     log_evidence: float | None = None
 
 
