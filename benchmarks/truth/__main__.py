@@ -53,7 +53,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="only this kind (may be repeated)")
     parser.add_argument("--json", type=Path, help="write every verdict to this file")
-    parser.add_argument("--markdown", type=Path, help="replace the table of verdicts in this page")
+    parser.add_argument("--markdown", type=Path, help="replace the tables in this page, for example docs/accuracy.md")
+    parser.add_argument("--read", type=Path, help="run nothing: take the verdicts from a file that --json wrote")
     parser.add_argument("--show", action="store_true", help="print the models and stop (with --kind and --models 1)")
     parser.add_argument("--verbose", action="store_true", help="print what was said, and the errors, of every model")
     options = parser.parse_args()
@@ -63,6 +64,9 @@ def main() -> int:
         print(*(make(*job).description for job in jobs), sep="\n\n")
         return 0
     start, found = time.perf_counter(), []
+    if options.read:
+        found = [Result(**r) for r in json.loads(options.read.read_text())]
+        jobs = []
     for k, r in enumerate(results(jobs, options.jobs), 1):
         found.append(r)
         if r.verdict in (SILENT, CRASHED):

@@ -1,8 +1,8 @@
 """How right each sort of model must be, and why not more: the sizes of EP's own errors, named and bounded.
 
 A claim is a table of limits. `docs/accuracy.md` shows it, so a limit that is raised here is raised in public.
-The limits of EP's own errors are about one and a half times the largest error of hundreds of models; the same models against our own EP, or
-against a projection, are held to "exact" and "projected".
+The limits of EP's own errors are about one and a half times the largest error of hundreds of models; the same
+models against our own EP, or against a projection, are held to "exact" and "projected".
 """
 
 from __future__ import annotations

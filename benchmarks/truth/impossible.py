@@ -1,8 +1,8 @@
 """Models that contradict themselves, and data that no parameter could have given: the only right answer is to say so."""
 
-from __future__ import annotations
-
 # ruff: noqa: E501  (a model per line)
+
+from __future__ import annotations
 
 import numpy as np
 

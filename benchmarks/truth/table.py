@@ -1,13 +1,15 @@
-"""The verdicts as a table: for a terminal, and between two marks of a page."""
+"""The verdicts and the measured errors as tables: for a terminal, and between marks of a page."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.truth.claims import CLAIMS
 from benchmarks.truth.verdict import CRASHED, REFUSED, RIGHT, SAID, SILENT, Result
 
-__all__ = ["markdown", "rows", "text"]
+__all__ = ["errors", "markdown", "rows", "text"]
 
 HEAD = (
     "kind",
@@ -22,7 +24,7 @@ HEAD = (
     "worst right",
     "seconds",
 )
-BEGIN, END = "<!-- verdicts: written by python -m benchmarks.truth --markdown -->", "<!-- end of verdicts -->"
+UNITS = {"mean": "sd", "spread": "log sd", "correlation": "", "probability": "", "evidence": "nats", "nats": "nats"}
 
 
 def rows(found: list[Result]) -> list[tuple[str, ...]]:
@@ -45,6 +47,20 @@ def rows(found: list[Result]) -> list[tuple[str, ...]]:
     return table
 
 
+def errors(found: list[Result]) -> list[tuple[str, ...]]:
+    """One row a claim: its limits, and the median and largest error of the models that gave no warning."""
+    table: list[tuple[str, ...]] = [("models", "quiet", "error: median, largest (limit)", "why it is not smaller")]
+    for name, claim in CLAIMS.items():
+        quiet = [r for r in found if r.claim == name and r.errors and not r.said]
+        parts = []
+        for which, limit in claim.limits.items():
+            values = [r.errors[which] for r in quiet if which in r.errors]
+            size = f"{np.median(values):.1g}, {max(values):.2g}" if values else "-"
+            parts.append(f"{which} {size} ({limit:g}{' ' + UNITS[which] if UNITS[which] else ''})")
+        table.append((name, str(len(quiet)), "; ".join(parts), claim.reason))
+    return table
+
+
 def text(found: list[Result]) -> str:
     """For a terminal."""
     table = rows(found)
@@ -53,10 +69,12 @@ def text(found: list[Result]) -> str:
 
 
 def markdown(page: Path, found: list[Result]) -> None:
-    """Replace what stands between the two marks of a page by the table."""
-    table = rows(found)
-    lines = [f"| {' | '.join(r)} |" for r in table]
-    lines.insert(1, "|" + " --- |" * len(HEAD))
-    before, rest = page.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}")
+    """Replace what stands between the marks of a page by the two tables."""
+    whole = page.read_text()
+    for name, table in (("verdicts", rows(found)), ("errors", errors(found))):
+        begin, end = f"<!-- {name}: written by python -m benchmarks.truth --markdown -->", f"<!-- end of {name} -->"
+        lines = [f"| {' | '.join(r)} |" for r in table]
+        lines.insert(1, "|" + " --- |" * len(table[0]))
+        before, rest = whole.split(begin)
+        whole = f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{rest.split(end)[1]}"
+    page.write_text(whole)
