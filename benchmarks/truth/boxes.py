@@ -186,8 +186,8 @@ def noisy_box(rng: np.random.Generator, kind: str, seed: int) -> World:
         expression, family = f"z + {c} * rng.standard_t(4, z.shape)", "Gaussian"
         y = rounded(z0 + c * rng.standard_t(4, n) + np.sqrt(v) * rng.standard_normal(n))
         lines = [f'm.gaussian("y", out, variance={v}, observed={literal(y)})']
-        gap = np.linspace(-60, 60, 24001)
-        e = np.linspace(-9, 9, 1201)
+        gap = np.linspace(-60, 60, 12001)
+        e = np.linspace(-9, 9, 301)
         density = np.exp(-0.5 * e**2) / np.exp(-0.5 * e**2).sum()
         blurred = student.pdf((gap[:, None] - np.sqrt(v) * e) / c, 4) @ density / c
         like = lambda z: np.interp(y[:, None] - z, gap, np.log(blurred))  # noqa: E731
