@@ -25,6 +25,7 @@ from heliograph.families import Family
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.graph.records import Graph
+from heliograph.graph.shared import shared_by_factor
 from heliograph.kernels.blas import one_blas_thread
 
 __all__ = ["Step", "infer", "steps"]
@@ -98,7 +99,13 @@ def _start(
     rule = stop if stop is not None else changed_less_than(tolerance * _SETTLED) | after(max_sweeps)
     run = _Run(graph, plan(graph), rng, schedule, damping, power, improper, rule, tolerance)
     run.sender.conduct = Conduct(
-        rng=rng, operator=operator, oracle=oracle, tolerance=tolerance, executor=executor, n_factors=_n_learned(graph)
+        rng=rng,
+        operator=operator,
+        oracle=oracle,
+        tolerance=tolerance,
+        executor=executor,
+        n_factors=_n_learned(graph, run.schedule),
+        shared=shared_by_factor(graph),
     )
     return run
 
@@ -137,8 +144,10 @@ def _check_settings(
         raise ModelError(f"max_sweeps must be 1 or more, not {max_sweeps}")
 
 
-def _n_learned(graph: Graph) -> int:
-    return sum(plate.size for plate in graph.plates if plate.factor.learns)
+def _n_learned(graph: Graph, schedule: Schedule) -> int:
+    """How many messages of black boxes a sweep sends, all directions counted."""
+    tasks = (*schedule.once, *schedule.sweep) or schedule.final
+    return sum(graph.plates[t.plate].size for t in tasks if graph.plates[t.plate].factor.learns)
 
 
 class _Run:

@@ -19,9 +19,10 @@ from heliograph.oracles.pool import Pool
 from heliograph.oracles.problem import Problem, groups_of, take_rows
 from heliograph.oracles.proposal import Proposal, n_uniforms, take_proposal
 from heliograph.oracles.sampler import Sampler
+from heliograph.oracles.scanning import can_scan, scan
 from heliograph.oracles.sums import Sums, add, empty_sums, estimate
 from heliograph.oracles.uniforms import Uniforms, uniforms_for
-from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, weigh
+from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, refuse_unlooked, weigh
 
 __all__ = ["ImportanceOracle"]
 
@@ -138,6 +139,23 @@ class ImportanceOracle:
         affordable = (self._budget - self.n_samples) // size  # pilots before the run itself
         if affordable < 2:
             return self._run(rng, problem, base, match)
+        if match is log_output and can_scan(problem):
+            found = scan(rng, problem, base)
+            parts, lost = [], np.flatnonzero(~found.found)
+            for rows, own in ((np.flatnonzero(~found.better & found.found), base), (np.flatnonzero(found.better), found.proposal)):
+                if len(rows):
+                    parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
+            if len(lost):
+                some = take_rows(problem, lost), take_proposal(base, lost)
+                parts.append((lost, self._ask_by_pilots(rng, *some, match, size, affordable)))
+            answer = gather(parts, problem.n)
+            return answer._replace(n_evaluations=answer.n_evaluations + found.spent)
+        return self._ask_by_pilots(rng, problem, base, match, size, affordable)
+
+    def _ask_by_pilots(
+        self, rng: np.random.Generator, problem: Problem, base: Proposal, match: Match, size: int, affordable: int
+    ) -> Answer:
+        """Re-fit the proposal to what pilots of `size` draws see, as often as that is affordable, and run."""
         rounds = min(self.max_rounds, affordable - 1)
         proposal, adapted, spent = self._refit(rng, problem, base, base, match, size, rounds)
         answer = self._run_either(rng, problem, base, proposal, adapted, match)
@@ -279,6 +297,7 @@ class ImportanceOracle:
             for start in range(0, per_replicate, size):
                 width = min(size, per_replicate - start)
                 drawn = look(rng, some, these, supply.take(replicate, width, rows), match)
+                refuse_unlooked(drawn)
                 frame = frame or frame_of(some, drawn.u, drawn.v, drawn.log_weights)
                 bad[rows] |= drawn.bad
                 if storing:
