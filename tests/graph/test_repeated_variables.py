@@ -281,7 +281,7 @@ REFUSED = {
     "a black box of expressions": lambda m, x, s: added(x, 2 * x - 1),
     "equal of a variable and itself": lambda m, x, s: m.equal(x, x),
     "equal of a Gamma and itself": lambda m, x, s: m.equal(*[m.gamma("g", 2.0, 1.0)] * 2),
-    "a stack": lambda m, x, s: m.stack((s + s[0])),
+    "a stack": lambda m, x, s: m.stack(s + s[0]),
     "a variable greater than itself": lambda m, x, s: x > x,
 }
 

@@ -78,7 +78,10 @@ MODEL = {
     "gamma observed": (lambda m, v: m.gamma("x", 1.0, 1.0, size=3, observed=v), but("NaN", "None")),
     "beta a": (lambda m, v: m.beta("x", v, 1.0), but("Beta message", "half", "wrong shape", "too long")),
     "beta b": (lambda m, v: m.beta("x", 1.0, v), but("half", "wrong shape", "too long")),
-    "bernoulli p": (lambda m, v: m.bernoulli("x", v), but("zero", "half", "wrong shape", "too long")),  # p = 1 is certain
+    "bernoulli p": (
+        lambda m, v: m.bernoulli("x", v),
+        but("zero", "half", "wrong shape", "too long"),
+    ),  # p = 1 is certain
     "bernoulli logit": (lambda m, v: m.bernoulli("x", logit=v), ALL),
     "bernoulli probit": (lambda m, v: m.bernoulli("x", probit=v), ALL),
     "bernoulli observed": (lambda m, v: m.bernoulli("x", 0.5, size=3, observed=v), but("NaN", "None")),
@@ -268,7 +271,10 @@ def test_messages_of_different_dimensions_or_plates_are_not_multiplied():
     two, three = (hg.MultivariateGaussian(np.zeros(d), np.eye(d)) for d in (2, 3))
     one = hg.MultivariateGaussian(np.zeros(1), np.eye(1))
     pairs = [(two, three), (one, three), (hg.Dirichlet([1.0, 1.0]), hg.Dirichlet([1.0, 1.0, 1.0]))]
-    pairs += [(hg.Categorical([0.5, 0.5]), hg.Categorical([0.2, 0.3, 0.5])), (hg.Gaussian(np.zeros(3), 1.0), hg.Gaussian(np.zeros(2), 1.0))]
+    pairs += [
+        (hg.Categorical([0.5, 0.5]), hg.Categorical([0.2, 0.3, 0.5])),
+        (hg.Gaussian(np.zeros(3), 1.0), hg.Gaussian(np.zeros(2), 1.0)),
+    ]
     for a, b in pairs:
         refused(f"{a} and {b}", lambda a=a, b=b: a * b)
         refused(f"{a} and {b}", lambda a=a, b=b: a / b)

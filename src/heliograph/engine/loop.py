@@ -87,9 +87,7 @@ def _start(
     executor: Any = None,
 ) -> _Run:
     """A run that has been checked and not begun."""
-    check_settings(
-        operator, oracle, schedule, damping, power, improper, tolerance, max_sweeps, stop, seed, executor
-    )
+    check_settings(operator, oracle, schedule, damping, power, improper, tolerance, max_sweeps, stop, seed, executor)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     check_graph(graph)
     rng = np.random.default_rng(seed) if not isinstance(seed, np.random.Generator) else seed

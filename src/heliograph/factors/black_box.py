@@ -18,8 +18,8 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
-from heliograph.families.base import as_real
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families.base import as_real
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.operators.registry import make_operator
 from heliograph.oracles import Answer, Sampler, evaluate, sampler_of

@@ -46,7 +46,9 @@ class Mixture(Factor):
         self.one_precision = one_precision  # all components have the same one, at a single port named "precision"
         means = [f"mean{k}" for k in range(n)]
         precisions = ["precision"] if one_precision else [f"precision{k}" for k in range(n)]
-        pairs = means + precisions if one_precision else [p for pair in zip(means, precisions, strict=True) for p in pair]
+        pairs = (
+            means + precisions if one_precision else [p for pair in zip(means, precisions, strict=True) for p in pair]
+        )
         self.ports = ("s", *pairs, "x")  # type: ignore[misc]
         self.families = {  # type: ignore[misc]
             "s": (Categorical, Bernoulli),

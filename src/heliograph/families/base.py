@@ -23,7 +23,9 @@ def as_real(label: str, value: Any) -> np.ndarray:
         return value
     try:
         array = None if value is None else np.asarray(value)
-        if array is not None and array.dtype == object and array.size:  # Python's own numbers, for example Fraction, are welcome; words are not
+        if (
+            array is not None and array.dtype == object and array.size
+        ):  # Python's own numbers, for example Fraction, are welcome; words are not
             array = array.astype(float)
     except (TypeError, ValueError):
         array = None
@@ -47,7 +49,9 @@ def in_words(value: Any) -> str:
 def check_rng(rng: Any) -> None:
     """Raise unless `rng` is a generator: everything that draws is told what to draw from."""
     if not isinstance(rng, np.random.Generator):
-        raise ModelError(f"sample needs a numpy.random.Generator, for example np.random.default_rng(0), not {in_words(rng)}")
+        raise ModelError(
+            f"sample needs a numpy.random.Generator, for example np.random.default_rng(0), not {in_words(rng)}"
+        )
 
 
 class Family:
@@ -188,7 +192,9 @@ class Family:
         if a == b:
             return
         if rank and a[-rank:] != b[-rank:]:
-            raise ModelError(f"{what} takes two {type(self).__name__} messages of one dimension, not {a[-1]} and {b[-1]}")
+            raise ModelError(
+                f"{what} takes two {type(self).__name__} messages of one dimension, not {a[-1]} and {b[-1]}"
+            )
         try:
             np.broadcast_shapes(a, b)
         except ValueError:

@@ -57,7 +57,7 @@ class Bernoulli(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """Certainty of `value`, 0 or 1; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Bernoulli\'s point mass", value))
+        value = np.array(as_real("a Bernoulli's point mass", value))
         if not (cls.in_support(value) | np.isnan(value)).all():
             raise ModelError(f"a Bernoulli's value is 0 or 1, not {_short(value)}")
         return cls.from_naturals((np.zeros(value.shape),), None if np.isnan(value).all() else value)

@@ -60,7 +60,7 @@ class Beta(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Beta\'s point mass", value))
+        value = np.array(as_real("a Beta's point mass", value))
         if (value < 0).any() or (value > 1).any():
             raise ModelError(f"a Beta's point mass lies between 0 and 1, not at {_short(value)}")
         zeros = np.zeros(value.shape), np.zeros(value.shape)

@@ -82,7 +82,7 @@ class Categorical(Family):
     @classmethod
     def point_mass(cls, value: Any, n_categories: int) -> Self:
         """Certainty of category `value`, an index below `n_categories`; NaN entries become uniform."""
-        value = np.array(as_real("a Categorical\'s point mass", value))
+        value = np.array(as_real("a Categorical's point mass", value))
         if not (cls.in_support(value, n_categories) | np.isnan(value)).all():
             raise ModelError(
                 f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {_short(value)}"

@@ -53,7 +53,7 @@ class Dirichlet(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
-        value = np.array(as_real("a Dirichlet\'s point mass", value))
+        value = np.array(as_real("a Dirichlet's point mass", value))
         missing = np.isnan(value)
         if value.ndim < 1 or not (cls.in_support(value) | missing.all(axis=-1)).all():
             raise ModelError(f"a Dirichlet's point mass is a vector of 0 or more that sums to 1, not {_short(value)}")

@@ -56,7 +56,7 @@ class Gamma(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Gamma\'s point mass", value))
+        value = np.array(as_real("a Gamma's point mass", value))
         if (value <= 0).any() or np.isposinf(value).any():
             raise ModelError(f"a Gamma's point mass lies at a finite positive number, not at {_short(value)}")
         zeros = np.zeros(value.shape), np.zeros(value.shape)

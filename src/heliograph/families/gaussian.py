@@ -73,7 +73,7 @@ class Gaussian(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Gaussian\'s point mass", value))
+        value = np.array(as_real("a Gaussian's point mass", value))
         if np.isinf(value).any():
             raise ModelError(f"a Gaussian's point mass lies at a finite number, not at {_short(value)}")
         return cls.from_naturals(

@@ -70,7 +70,7 @@ class MultivariateGaussian(Family):
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
-        value = np.array(as_real("a MultivariateGaussian\'s point mass", value))
+        value = np.array(as_real("a MultivariateGaussian's point mass", value))
         if value.ndim < 1 or np.isinf(value).any():
             raise ModelError(f"a MultivariateGaussian's point mass lies at a finite vector, not at {_short(value)}")
         missing = np.isnan(value)

@@ -17,7 +17,22 @@ import scipy.sparse
 from heliograph.errors import ModelError
 from heliograph.graph.records import Node
 
-__all__ = ["Affine", "Inner", "Stacked", "Term", "combine", "distribute", "expand", "makers_first", "makers_of", "resolve", "roots_of", "shared_node", "substitute", "whole"]
+__all__ = [
+    "Affine",
+    "Inner",
+    "Stacked",
+    "Term",
+    "combine",
+    "distribute",
+    "expand",
+    "makers_first",
+    "makers_of",
+    "resolve",
+    "roots_of",
+    "shared_node",
+    "substitute",
+    "whole",
+]
 
 _COLUMNS = 2**31 - 1  # of a support matrix, one per entry of a base node; columns that hold nothing cost nothing
 

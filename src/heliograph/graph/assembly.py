@@ -16,12 +16,12 @@ from heliograph.families import (
     Gaussian,
 )
 from heliograph.families.base import in_words
+from heliograph.graph.affine import makers_of, roots_of, shared_node
 from heliograph.graph.check import (
     check_number,
     check_observed,
     observed_shape,
 )
-from heliograph.graph.affine import makers_of, roots_of, shared_node
 from heliograph.graph.contradictions import check_plate
 from heliograph.graph.records import Edge, Graph, Node, Plate
 from heliograph.graph.transaction import Transactions
@@ -350,15 +350,15 @@ def _twice(factor: Factor, name: str, ports: list[str]) -> str:
     """The sentence for a factor that touches a random quantity at two of its ports."""
     write = _WRITE.get(factor.name, "write a factor of one argument, def once(x): return f(x, x)")
     among = "" if set(ports) == {name} else f" (in {' and '.join(repr(p) for p in dict.fromkeys(ports))})"
-    return (
-        f"factor {factor.name!r} meets variable {name!r} twice{among} and would take it for two independent ones; {write}"
-    )
+    return f"factor {factor.name!r} meets variable {name!r} twice{among} and would take it for two independent ones; {write}"
 
 
 def _as_shape(name: str, size: Any) -> tuple[int, ...]:
     shape = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     if not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
-        raise ModelError(f"variable {name!r}: size must be a positive whole number or a tuple of them, not {in_words(size)}")
+        raise ModelError(
+            f"variable {name!r}: size must be a positive whole number or a tuple of them, not {in_words(size)}"
+        )
     return tuple(int(n) for n in shape)
 
 

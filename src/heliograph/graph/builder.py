@@ -366,7 +366,9 @@ class Builder(Expressions):
         """Say that two variables of one family are the same."""
         for x in (a, b):
             if not isinstance(x, Variable):
-                raise ModelError(f"equal takes two variables, not {type(x).__name__}; observe a value with model.observe")
+                raise ModelError(
+                    f"equal takes two variables, not {type(x).__name__}; observe a value with model.observe"
+                )
         label = f"{a.name} = {b.name}"
         if a.family is not b.family or a.node.dimension != b.node.dimension:
             raise UnsupportedError(
@@ -385,7 +387,9 @@ class Builder(Expressions):
         known = self._known(gap)
         known = np.full(gap.size, np.nan) if known is None else known
         if np.any(~np.isnan(known) & (known != 0)):
-            raise ContradictionError(f"{label}: the two sides differ by {known[known != 0][0]:g}, whatever the variables are")
+            raise ContradictionError(
+                f"{label}: the two sides differ by {known[known != 0][0]:g}, whatever the variables are"
+            )
         if not np.isnan(known).any():
             raise ModelError(f"{label}: both sides are the same random quantity, so this says nothing; leave it out")
         self._state(gap, np.zeros(gap.shape), None)

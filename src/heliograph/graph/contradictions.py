@@ -21,7 +21,9 @@ from heliograph.graph.records import Graph, Node, Plate
 __all__ = ["Limits", "Statement", "bounds_of_event", "check_plate", "check_possible"]
 
 _SAME = 1e-9  # relative difference below which two values of one quantity are taken for roundings of each other
-_MOST_ROWS = 10_000  # expressions of several variables are compared one by one, and beyond this many are left to the sweeps
+_MOST_ROWS = (
+    10_000  # expressions of several variables are compared one by one, and beyond this many are left to the sweeps
+)
 
 
 class Statement(NamedTuple):
@@ -73,7 +75,9 @@ class Limits:
     def _check_constants(statement: Statement, stated: Affine, form: Affine) -> None:
         """Refuse a statement in which no variable is left and that is not true."""
         value, lower, upper = form.constant, statement.lower, statement.upper
-        false = np.where(lower == upper, ~_close(value, lower), (value <= lower) | (value >= upper)) & form.constant_rows
+        false = (
+            np.where(lower == upper, ~_close(value, lower), (value <= lower) | (value >= upper)) & form.constant_rows
+        )
         if not false.any():
             return
         row = int(np.argmax(false))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Difference, Dot, Factor, Scale, Shift, Stack, Sum

@@ -93,7 +93,9 @@ class Variable:
             index = np.reshape(self.entries(), shape[0] if len(shape) == 1 else shape)
         except (TypeError, ValueError) as error:
             wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
-            raise ModelError(f"variable {self.name!r} of shape {self.shape} cannot have the shape {wanted}: {error}") from None
+            raise ModelError(
+                f"variable {self.name!r} of shape {self.shape} cannot have the shape {wanted}: {error}"
+            ) from None
         return Variable(self.model, self.node, index)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
