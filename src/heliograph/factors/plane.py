@@ -176,6 +176,14 @@ def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarr
     both = np.where(both_points, np.where((gap == 0).all(axis=-1), 0.0, -np.inf), both)
     # one improper: the product's own normaliser, or the value at the point
     product = MultivariateGaussian.from_naturals((ha + hb, pa + pb))
+    soft = proper_a & proper_b & product.proper
+    if soft.any():
+        # a(c) b(c) / (a b)(c) at the mean c of the product: each determinant is the one of the message's own normaliser, so
+        # that a precision which is singular but for rounding cancels against the cavity's in the evidence
+        centre = np.where(soft[..., None], product.mean, 0.0)
+        plain_a, plain_b = (MultivariateGaussian.from_naturals(m.naturals) for m in (a, b))
+        at_centre = plain_a.log_density(centre) + plain_b.log_density(centre) - product.log_density(centre)
+        both = np.where(soft & np.isfinite(at_centre), at_centre, both)
     mixed = product.log_normaliser() - a.log_normaliser() - b.log_normaliser()
     mixed = np.where(product.proper, mixed, np.inf)
     mixed = np.where(at_a, _log_form(hb, pb, xa), np.where(at_b, _log_form(ha, pa, xb), mixed))
