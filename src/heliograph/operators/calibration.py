@@ -20,6 +20,7 @@ _MEMORY = 100  # observations after which an old one has lost most of its weight
 _MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not rule for ever
 _LEAST_RATIO = 1e-4  # and for no less, on the logarithm: one lucky row proves little
 _LOG_BIAS = 0.577  # by which the mean logarithm of honest ratios (chi-squared, two degrees of freedom) is below 0
+_BELIEVED = 0.5  # of that logarithm: asked rows are not the trusted ones (chosen on measured coverage, decision 0224)
 _KEPT = 2000
 
 
@@ -92,7 +93,7 @@ class Calibration:
         # a noisy answer that agrees with a prediction says how noisy it is, not how good the prediction
         weight = weight * self.informative
         log_ratio = np.log(np.maximum(ratio, _LEAST_RATIO)) + _LOG_BIAS
-        geometric = float(np.exp(weight @ log_ratio / (_PRIOR + weight.sum())))
+        geometric = float(np.exp(_BELIEVED * (weight @ log_ratio) / (_PRIOR + weight.sum())))
         self.stated = root**2 if root > 1.0 else min(geometric, 1.0)
 
     def table(self) -> CalibrationTable:
