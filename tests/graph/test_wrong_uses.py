@@ -218,7 +218,7 @@ MESSAGES = {
     "Categorical": hg.Categorical([0.2, 0.8]),
     "Dirichlet": hg.Dirichlet([1.0, 2.0]),
 }
-NO_PARAMETER = tuple(k for k in NOT_A_NUMBER if k not in ("inf", "-inf", "empty")) + ("None",)
+NO_PARAMETER = (*(k for k in NOT_A_NUMBER if k not in ("inf", "-inf", "empty")), "None")
 MADE = {
     "Gaussian mean": (lambda v: hg.Gaussian(v, 1.0), (*NO_PARAMETER, "inf", "-inf")),
     "Gaussian variance": (lambda v: hg.Gaussian(0.0, v), (*NO_PARAMETER, "negative")),  # inf: it says nothing
