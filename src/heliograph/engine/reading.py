@@ -12,7 +12,8 @@ from scipy.sparse.csgraph import connected_components
 from heliograph.errors import AccuracyWarning, ModelError
 from heliograph.factors import Dot, dot_forward
 from heliograph.families import Family, Gaussian, MultivariateGaussian
-from heliograph.graph.affine import Affine, Inner, Stacked, Term, distribute, resolve, substitute, whole
+from heliograph.graph.affine import Affine, Inner, Stacked, Term, substitute, whole
+from heliograph.graph.overlaps import distribute, resolve
 from heliograph.graph.records import Graph, Node
 
 __all__ = ["belief_of_expression", "dependent_groups", "in_run"]

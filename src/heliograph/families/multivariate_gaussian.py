@@ -208,7 +208,7 @@ class MultivariateGaussian(Family):
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
         """Where a vector is finite."""
-        return np.isfinite(as_real("in_support: x", x)).all(axis=-1)
+        return np.asarray(np.isfinite(as_real("in_support: x", x)).all(axis=-1))
 
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:

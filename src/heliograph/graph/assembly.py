@@ -16,7 +16,6 @@ from heliograph.families import (
     Gaussian,
 )
 from heliograph.families.base import in_words
-from heliograph.graph.affine import makers_of, roots_of, shared_nodes
 from heliograph.graph.check import (
     check_number,
     check_observed,
@@ -24,6 +23,7 @@ from heliograph.graph.check import (
 )
 from heliograph.graph.contradictions import check_plate
 from heliograph.graph.records import Edge, Graph, Node, Plate
+from heliograph.graph.support import makers_of, roots_of, shared_nodes
 from heliograph.graph.transaction import Transactions
 from heliograph.graph.variable import Variable
 

@@ -34,7 +34,7 @@ from heliograph.families import (
     Gaussian,
     MultivariateGaussian,
 )
-from heliograph.graph.affine import Affine, shared_nodes, take
+from heliograph.graph.affine import Affine, take
 from heliograph.graph.check import (
     check_counts,
     check_covariance,
@@ -48,6 +48,7 @@ from heliograph.graph.draw import render_dot, render_png, render_summary
 from heliograph.graph.expressions import Expressions
 from heliograph.graph.mixture import build_mixture
 from heliograph.graph.records import Node
+from heliograph.graph.support import shared_nodes
 from heliograph.graph.transaction import building
 from heliograph.graph.variable import Variable
 

@@ -105,7 +105,8 @@ class Limits:
             if empty.any():
                 k, f = at[np.argmax(empty)], first[np.argmax(empty)]
                 other = below[k] if below[k] != len(self._texts) - 1 else above[k]
-                raise _contradiction(repr(node.name), self._texts[other], text, low[k], high[k], lower[f], upper[f])
+                ends = (float(v) for v in (low[k], high[k], lower[f], upper[f]))
+                raise _contradiction(repr(node.name), self._texts[other], text, *ends)
             low[at], high[at] = new_low, new_high
             rest = np.ones(entries.size, dtype=bool)
             rest[first] = False
@@ -240,7 +241,7 @@ def check_plate(graph: Graph, plate: Plate | None) -> None:
 def _seen(graph: Graph, plate: Plate, port: str) -> np.ndarray:
     edge = plate.edges[port]
     node = graph.nodes[edge.node]
-    event = (node.dimension,) if node.family.point_rank else ()
+    event = (node.dimension or 0,) if node.family.point_rank else ()
     point = None if node.observed is None else node.observed.point
     values = np.full((node.size, *event), np.nan) if point is None else point
     return values if edge.index is None else values[edge.index]

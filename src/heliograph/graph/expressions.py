@@ -9,9 +9,10 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.factors import Between, Exp, Factor, Logistic, Maximum, Positive, Product, Select
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian
-from heliograph.graph.affine import Affine, combine, resolve, whole
+from heliograph.graph.affine import Affine, combine, whole
 from heliograph.graph.check import check_bound, check_number
 from heliograph.graph.linear import Linear, shown
+from heliograph.graph.overlaps import resolve
 from heliograph.graph.transaction import building
 from heliograph.graph.variable import Variable
 

@@ -13,23 +13,12 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Difference, Dot, Factor, Scale, Shift, Stack, Sum
 from heliograph.families import Family, Gaussian, MultivariateGaussian
-from heliograph.graph.affine import (
-    Affine,
-    Inner,
-    Stacked,
-    combine,
-    expand,
-    makers_first,
-    product_node,
-    resolve,
-    scaled,
-    shared_nodes,
-    take,
-    whole,
-)
+from heliograph.graph.affine import Affine, Inner, Stacked, combine, expand, product_node, scaled, take, whole
 from heliograph.graph.assembly import Assembly
 from heliograph.graph.check import check_matrix, check_number
+from heliograph.graph.overlaps import resolve
 from heliograph.graph.records import Edge, Node, Plate
+from heliograph.graph.support import makers_first, shared_nodes
 from heliograph.graph.transaction import building
 from heliograph.graph.variable import Variable
 
@@ -271,7 +260,7 @@ class Linear(Assembly):
     def _step(self, name: str, step: Step) -> Variable:
         """The result of one step of a longer sum, as a node of its own."""
         factor, ports, data = step
-        x = ports.get("x", ports.get("a"))
+        x = ports["x"] if "x" in ports else ports["a"]
         plate = self._plate(name, factor, ports, data, distinct=True)
         node = self._node(name, x.family, plate.shape, x.node.dimension, given=False)
         plate.edges[factor.child] = Edge(node.position, None, True)

@@ -1,0 +1,154 @@
+"""Sums in which every variable counts once.
+
+A node that is itself an expression stays whole in another one (so that what two expressions share stays shared), unless
+it overlaps with another term: then it is replaced by its own terms, and these are summed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from heliograph.errors import ModelError
+from heliograph.graph.affine import Affine, Inner, Stacked, Term, merged, product_node, scaled, substitute, take
+from heliograph.graph.records import Node
+from heliograph.graph.support import disjoint, repeated, touched
+
+__all__ = ["distribute", "resolve"]
+
+
+def resolve(form: Affine) -> Affine:
+    """The same expression with every base entry in at most one term of a row."""
+    for k in reversed(range(len(form.terms))):
+        made = form.terms[k].node.made
+        if isinstance(made, Affine) and not made.terms:  # a constant
+            form = substitute(form, k)
+    while True:
+        form = merged(form)
+        involved, keys = _overlapping(form)
+        if not involved:
+            return form
+        form = _split(form, involved, keys)
+
+
+def _overlapping(form: Affine) -> tuple[list[int], np.ndarray]:
+    """The terms that hold a base entry which another term of the same row holds too, and the keys of those entries."""
+    if len(form.terms) < 2 or disjoint([t.node for t in form.terms]):
+        return [], np.zeros(0, int)
+    keys = [touched(t.node, t.entries, t.coefficients != 0) for t in form.terms]
+    key, term = np.concatenate(keys), np.repeat(np.arange(len(keys)), [len(k) for k in keys])
+    twice = repeated(key)
+    return sorted(set(term[twice].tolist())), np.unique(key[twice])
+
+
+def _split(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
+    """Take apart overlapping terms, those first that were made last."""
+    terms = form.terms
+    vectors: dict[tuple[int, int], int] = {}
+    for k in involved:
+        inner = terms[k].node.made
+        if isinstance(inner, Inner):
+            key = id(inner.node), inner.entry
+            if key in vectors:
+                return _one_product(form, vectors[key], k)
+            vectors[key] = k
+    if any(isinstance(terms[k].node.made, Affine) for k in involved):
+        return _open(form, involved, keys)
+    products = [k for k in involved if _sum_inside(terms[k].node)]
+    if products:
+        return distribute(form, max(products, key=lambda k: terms[k].node.order))
+    for k in vectors.values():
+        for j in involved:
+            absorbed = _absorb(form, k, j) if terms[j].node.made is None else None
+            if absorbed is not None:
+                return absorbed
+    names = [repr(terms[k].node.name) for k in involved]
+    raise ModelError(
+        f"{' and '.join(names)} are made of the same random quantities and cannot be added; write their sum as one product "
+        "of a matrix with one vector, (X + Z) @ w"
+    )
+
+
+def _open(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
+    """Replace sums that touch the keys by their terms, the last made first, until one meets itself or none is left."""
+    closed = [t for k, t in enumerate(form.terms) if k not in set(involved)]
+    waiting = [form.terms[k] for k in involved]
+    constant = form.constant
+    held = {id(t.node) for t in form.terms}
+    while True:
+        sums = [k for k, t in enumerate(waiting) if isinstance(t.node.made, Affine)]
+        if not sums:
+            break
+        term = waiting.pop(max(sums, key=lambda k: waiting[k].node.order))
+        inside = scaled(take(term.node.made, term.entries, form.shape), term.coefficients)
+        constant = constant + inside.constant
+        met = False
+        for part in inside.terms:
+            touches = np.isin(touched(part.node, part.entries, part.coefficients != 0), keys).any()
+            (waiting if touches and part.node.made is not None else closed).append(part)
+            met |= part.node.made is not None and id(part.node) in held
+            held.add(id(part.node))
+        if met:  # what stands twice is summed before it is taken apart
+            break
+    return form._replace(terms=(*closed, *waiting), constant=constant)
+
+
+def _absorb(form: Affine, k: int, j: int) -> Affine | None:
+    """``X @ stack(s) + c * s[i]`` as one inner product, where every ``s[i]`` is among what was stacked."""
+    product, scalar = form.terms[k], form.terms[j]
+    x, vector, entry = product.node.made
+    if not isinstance(vector.made, Stacked):
+        return None
+    column = {(id(node), int(entries[entry])): c for c, (node, entries) in enumerate(vector.made.parts)}
+    rows = np.flatnonzero(scalar.coefficients)
+    at = [column.get((id(scalar.node), int(e))) for e in scalar.entries[rows]]
+    if None in at:
+        return None
+    extra = scipy.sparse.csr_array((scalar.coefficients[rows], (rows, at)), shape=(form.size, x.shape[1]))
+    total = _rows(product) + (extra if scipy.sparse.issparse(x) else extra.toarray())
+    node = product_node(Inner(total, vector, entry), product.node.name, (form.size,))
+    rest = tuple(t for i, t in enumerate(form.terms) if i not in (k, j))
+    return form._replace(terms=(*rest, Term(node, np.arange(form.size), np.ones(form.size))))
+
+
+def _one_product(form: Affine, i: int, j: int) -> Affine:
+    """``c * (X @ w) + d * (Z @ w)`` as one inner product."""
+    first, second = form.terms[i], form.terms[j]
+    x = _rows(first) + _rows(second)
+    node = product_node(Inner(x, first.node.made.node, first.node.made.entry), first.node.name, (form.size,))
+    term = Term(node, np.arange(form.size), np.ones(form.size))
+    rest = tuple(t for k, t in enumerate(form.terms) if k not in (i, j))
+    return form._replace(terms=(*rest, term))
+
+
+def _rows(term: Term) -> Any:
+    """The coefficients of the vector in every row of a term of inner products."""
+    x, c = term.node.made.x, term.coefficients
+    if scipy.sparse.issparse(x):
+        return scipy.sparse.csr_array(x[term.entries].multiply(c[:, None]))
+    return x[term.entries] * c[:, None]
+
+
+def _sum_inside(node: Node) -> bool:
+    return isinstance(node.made, Inner) and isinstance(node.made.node.made, Affine)
+
+
+def distribute(form: Affine, k: int) -> Affine:
+    """``X @ (c * v + u + shift)`` as ``(c * X) @ v + X @ u + X @ shift``."""
+    term = form.terms[k]
+    x, vector, entry = term.node.made
+    made = vector.made
+    terms = []
+    for part in made.terms:
+        c = part.coefficients[entry]
+        if c != 0:
+            name = term.node.name.removesuffix(vector.name) + part.node.name
+            node = product_node(Inner(x * c, part.node, int(part.entries[entry])), name, term.node.shape)
+            terms.append(term._replace(node=node))
+    shift = np.asarray(x @ made.constant[entry]).reshape(-1)
+    return form._replace(
+        terms=(*form.terms[:k], *terms, *form.terms[k + 1 :]),
+        constant=form.constant + term.coefficients * shift[term.entries],
+    )
