@@ -69,7 +69,7 @@ def adapt(
     centre = np.zeros(edges.shape[0]) if centre is None else centre
     edges = edges - centre[:, None]
     n_rows = edges.shape[0]
-    lost = ~np.isfinite(edges).all(axis=1)
+    lost = np.asarray(~np.isfinite(edges).all(axis=1))
     if lost.any():
         edges = np.where(lost[:, None], np.arange(edges.shape[1]) > 0, edges)  # one panel for a lost row, of NaN below
     nodes, weights = legendre(_NODES)
@@ -182,7 +182,7 @@ def real_roots(coefficients: np.ndarray, default: np.ndarray) -> np.ndarray:
     rows, k = coefficients.shape
     companion = np.zeros((rows, k, k))
     companion[:, np.arange(1, k), np.arange(k - 1)] = 1.0
-    fine = np.isfinite(coefficients).all(axis=1)
+    fine = np.asarray(np.isfinite(coefficients).all(axis=1))
     companion[:, 0, :] = -np.where(fine[:, None], coefficients, 0.0)
     roots = _eigenvalues(companion)
     # a root far smaller than the largest is rounding: of the reversed polynomial it is the largest
@@ -191,7 +191,7 @@ def real_roots(coefficients: np.ndarray, default: np.ndarray) -> np.ndarray:
     if tiny.any():
         c = coefficients[tiny]
         companion[tiny, 0, :] = -np.concatenate([c[:, -2::-1], np.ones((len(c), 1))], axis=1) / c[:, -1:]
-        known = np.isfinite(companion[tiny]).all(axis=(1, 2))
+        known = np.asarray(np.isfinite(companion[tiny]).all(axis=(1, 2)))
         inverse = _eigenvalues(np.where(known[:, None, None], companion[tiny], 0.0))
         inverse = np.take_along_axis(inverse, np.abs(inverse).argsort(axis=1)[:, ::-1], axis=1)  # smallest root first
         order = size[tiny].argsort(axis=1)
@@ -199,8 +199,8 @@ def real_roots(coefficients: np.ndarray, default: np.ndarray) -> np.ndarray:
         small = (np.abs(old) < 1e-4 * np.abs(old[:, -1:])) & known[:, None] & (inverse != 0)
         roots = roots.astype(complex)
         roots[tiny] = np.where(small, 1.0 / np.where(inverse == 0, 1.0, inverse), old)
-    real = (np.abs(roots.imag) <= 1e-3 * np.abs(roots)) & fine[:, None]
-    return np.where(real, roots.real, default[:, None])
+    real = (np.abs(np.imag(roots)) <= 1e-3 * np.abs(roots)) & fine[:, None]
+    return np.where(real, np.real(roots), default[:, None])
 
 
 def _eigenvalues(matrices: np.ndarray) -> np.ndarray:

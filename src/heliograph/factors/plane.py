@@ -31,7 +31,7 @@ def positive_definite(matrix: np.ndarray) -> np.ndarray:
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     d = matrix.shape[-1]
     scaled = np.where(good[..., None, None], matrix * scale[..., :, None] * scale[..., None, :], np.eye(d))
-    fine = np.isfinite(scaled).all(axis=(-1, -2))
+    fine = np.asarray(np.isfinite(scaled).all(axis=(-1, -2)))
     scaled = np.where(fine[..., None, None], scaled, np.eye(d))
     return good & fine & (np.linalg.eigvalsh(scaled)[..., 0] > d * np.finfo(float).eps)
 
@@ -111,7 +111,7 @@ def vector_add_noise(m: MultivariateGaussian, covariance: np.ndarray) -> Multiva
     root = np.linalg.cholesky(covariance)
     inner = np.eye(n) + np.swapaxes(root, -1, -2) @ p @ root
     # what has overflowed is no divergence: it has no answer
-    lost = ~np.isfinite(inner).all(axis=(-1, -2)) | ~np.isfinite(grow).all(axis=(-1, -2))
+    lost = np.asarray(~np.isfinite(inner).all(axis=(-1, -2)) | ~np.isfinite(grow).all(axis=(-1, -2)))
     finite = positive_definite(inner) & ~lost
     safe = np.where(finite[..., None, None], grow, np.eye(n))
     transposed = np.swapaxes(safe, -1, -2)
@@ -209,7 +209,7 @@ def _point_or_zero(m: MultivariateGaussian) -> np.ndarray:
 
 def _not_negative(matrix: np.ndarray) -> np.ndarray:
     """Where the smallest eigenvalue is not below 0 by more than rounding."""
-    fine = np.isfinite(matrix).all(axis=(-1, -2))
+    fine = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
     values = np.linalg.eigvalsh(np.where(fine[..., None, None], matrix, 0.0))  # NaN is left to the caller's sums
     return values[..., 0] >= -matrix.shape[-1] * np.finfo(float).eps * np.abs(values).max(axis=-1)
 

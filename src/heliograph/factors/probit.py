@@ -93,7 +93,8 @@ def _tilt(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:
     shape = m.shape
     m, v = m.reshape(-1), np.broadcast_to(v, shape).reshape(-1)
     wide = v > _WIDE
-    parts = [_tilt_rows(*(np.where(wide, 1.0, a)[rows] for a in (m, v)), power) for rows in chunks(m.size)]
+    near_m, near_v = np.where(wide, 1.0, m), np.where(wide, 1.0, v)
+    parts = [_tilt_rows(near_m[rows], near_v[rows], power) for rows in chunks(m.size)]
     tilt = Tilt(*(np.concatenate(field) for field in zip(*parts, strict=True)))
     if wide.any():
         step = _step_tilt(np.where(wide, m, 1.0), np.where(wide, v, 1.0), power)

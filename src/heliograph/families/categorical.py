@@ -189,7 +189,7 @@ class Categorical(Family):
     @property
     def proper(self) -> np.ndarray:
         """Everywhere: K values always have a finite sum. Only an entry of NaN is no distribution."""
-        return ~np.isnan(self.naturals[0]).any(axis=-1)
+        return np.asarray(~np.isnan(self.naturals[0]).any(axis=-1))
 
     def expected_statistics(self) -> tuple[np.ndarray]:
         """The probabilities."""

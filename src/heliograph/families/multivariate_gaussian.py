@@ -301,7 +301,7 @@ def _cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         pass
     # a rare path: some entry of the plate is not positive definite, and only a try of its own tells which
     eye = np.eye(d)
-    good = np.isfinite(matrix).all(axis=(-1, -2))
+    good = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
     if not good.all():  # eigenvalues of NaN are an error for the whole plate
         matrix = np.where(good[..., None, None], matrix, -eye)
     good = np.linalg.eigvalsh(matrix)[..., 0] > 0
