@@ -5,7 +5,6 @@ The labels are the oracle. Afterwards it predicts without asking, whatever it ex
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from heliograph.families import Gaussian
 from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Setting
 from heliograph.operators.sight import kind_key, kinds_of
+from heliograph.oracles import Answer
 from heliograph.oracles.reference import reference_of
 
 __all__ = ["LearnedInBatch", "Prediction", "learned"]
@@ -76,16 +76,22 @@ def _setting(tolerance: float) -> Setting:
     return Setting(tolerance, sampler=sampler, reference=reference_of(sampler))
 
 
-def _answer(data: Labelled) -> Any:
+def _answer(data: Labelled) -> Answer:
     """Labels as an oracle's answer about z alone."""
     n, v = len(data), data.belief.variance
-    return SimpleNamespace(
+    kl = 0.5 * data.noise[:, 0] / v + 0.25 * data.noise[:, 1]
+    return Answer(
         beliefs={"z": data.belief},
-        chart_covariances={"z": data.noise[:, :, None] * np.eye(2)},
-        expected_kl={"z": 0.5 * data.noise[:, 0] / v + 0.25 * data.noise[:, 1]},
         log_z=np.full(n, np.nan),  # not known, so not learned
+        standard_errors={},
+        covariances={},
+        chart_covariances={"z": data.noise[:, :, None] * np.eye(2)},
+        expected_kl={"z": kl},
         log_z_error=np.full(n, np.inf),
+        ess=np.full(n, np.inf),
+        pareto_k=np.zeros(n),
         failed=np.zeros(n, dtype=bool),
+        n_evaluations=0,
     )
 
 
