@@ -15,7 +15,9 @@ from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.black_box import BlackBox, Conduct, factor
 from heliograph.factors.oracle_calls import _same, oracle_named
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
+from heliograph.graph.shared import Shared
 from heliograph.operators import Kjit, Reply
+from heliograph.operators.joint_error import RARE
 from heliograph.oracles import ImportanceOracle
 
 QUICK = ImportanceOracle(2048)
@@ -306,30 +308,46 @@ def test_an_expensive_factor_is_asked_row_by_row_so_that_workers_can_share_a_few
     assert parts == [1] * 5
 
 
-def told(asked, nats):
-    asked = np.array(asked)
-    return Reply(
-        Gaussian(np.zeros(len(asked)), 1.0), ~asked, asked, expected_kl=None if nats is None else np.array(nats)
-    )
+def said(conduct, to, asked, nats, failed=()):
+    """Note a reply in which some rows were asked about, with what they may be wrong by; the messages say all there is."""
+    asked, n = np.array(asked), len(asked)
+    message = Gaussian(np.zeros(n), 1.0)
+    reply = Reply(message, np.isin(np.arange(n), failed), asked, expected_kl=None if nats is None else np.array(nats))
+    conduct.note(logistic, to, message.as_uniform(), reply)
 
 
 def test_the_run_adds_up_how_wrong_its_messages_may_be():
     conduct = Conduct(np.random.default_rng(0))
-    conduct.note(logistic, "z", told([False, False], [0.1, 0.2]))
-    conduct.note(logistic, "z", told([False], [0.3]))
-    conduct.note(logistic, "out", told([True], [1.0]))
-    nats = np.array([0.1, 0.2, 0.3, 1.0])  # between independent errors (their sum) and errors that all pull one way
-    assert conduct.error_estimate() == pytest.approx(np.sqrt(nats.sum()) * np.sqrt(nats).sum())
-    conduct.note(logistic, "z", told([False] * 3, [0.05] * 3))  # a new sweep replaces what it sends again
-    nats = np.array([0.05, 0.05, 0.05, 1.0])
-    assert conduct.error_estimate() == pytest.approx(np.sqrt(nats.sum()) * np.sqrt(nats).sum())
+    said(conduct, "z", [False, False], [0.1, 0.2])
+    said(conduct, "z", [False], [0.3])
+    said(conduct, "out", [True], [1.0])
+    # each row has an unknown of its own: errors add, an oracle's own beside them
+    assert conduct.error_estimate() == pytest.approx(RARE * (0.1 + 0.2 + 0.3 + 1.0))
+    said(conduct, "z", [False] * 3, [0.05] * 3)  # a new sweep replaces what it sends again
+    assert conduct.error_estimate() == pytest.approx(RARE * (3 * 0.05 + 1.0))
+
+
+def test_errors_of_rows_that_share_an_unknown_pull_together():
+    conduct = Conduct(np.random.default_rng(0), shared={id(logistic): Shared(100, 5, 100)})
+    said(conduct, "z", [False] * 100, [1e-6] * 100)
+    assert conduct.error_estimate() == pytest.approx(RARE * 100**2 * 1e-6 / 5)
+
+
+def test_a_row_that_failed_makes_the_estimate_infinite_until_it_is_answered():
+    conduct = Conduct(np.random.default_rng(0))
+    said(conduct, "z", [True, True], [0.0, np.inf], failed=[1])
+    said(conduct, "out", [False], None)  # unknown, but not the worst
+    assert conduct.error_estimate() == np.inf
+    said(conduct, "z", [True, True], [0.0, 0.0])
+    said(conduct, "out", [True], [0.0])
+    assert conduct.error_estimate() == 0.0
 
 
 def test_a_prediction_that_nobody_vouches_for_makes_the_estimate_unknown_and_not_zero():
     conduct = Conduct(np.random.default_rng(0))
-    conduct.note(logistic, "z", told([True, True], None))
+    said(conduct, "z", [True, True], None)
     assert conduct.error_estimate() == 0.0
-    conduct.note(logistic, "z", told([True, False], None))
+    said(conduct, "z", [True, False], None)
     assert np.isnan(conduct.error_estimate())
 
 

@@ -1,4 +1,4 @@
-"""The laws every factor obeys, put to each one found by listing: no NaN and no warning, rows apart, honest `depends`."""
+"""The laws every factor obeys, put to each one found by walking the package, not by what its `__init__` lists."""
 
 from __future__ import annotations
 
@@ -8,137 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from incoming_messages import answerable, every_factor, incoming_of, make, n_families, targets
+from law_specs import NO_PORTS, NO_UNITS, NOT_A_DENSITY, UNITS, held
+from laws import gradient_law, order_law, plate_law, silence_law, units_law
 
-import heliograph.factors as room
 from heliograph.errors import ContradictionError, UnsupportedError
-from heliograph.factors import Factor, Prior
-from heliograph.families import (
-    Bernoulli,
-    Beta,
-    Categorical,
-    Dirichlet,
-    Family,
-    Gamma,
-    Gaussian,
-    MultivariateGaussian,
-)
+from heliograph.factors import Prior, supported
+from heliograph.families import Categorical, Family
 
-KINDS = sorted(
-    {f for f in vars(room).values() if isinstance(f, type) and issubclass(f, Factor) and f.name and f.ports},
-    key=lambda f: f.name,
-)
-D = 3  # length of vectors and number of categories
-
-
-def make(kind: type[Factor], family: type[Family] | None = None, rng: np.random.Generator | None = None) -> Factor:
-    if kind is Prior:
-        rng = rng or np.random.default_rng(0)
-        return Prior(message_of(family or Gaussian, rng, 6, wild=False))
-    return kind()
-
-
-def spread(rng: np.random.Generator, n: int, low: float, high: float) -> np.ndarray:
-    return 10.0 ** rng.uniform(low, high, n)
-
-
-def message_of(family: type[Family], rng: np.random.Generator, n: int, wild: bool, k: int = D) -> Family:
-    """n messages of one family: narrow and wide, and if `wild` also points, uniform and improper ones."""
-    kind = rng.integers(0, 8 if wild else 5, n)  # 5 point, 6 uniform, 7 improper
-    if family is Gaussian:
-        precision, mean = spread(rng, n, -6, 6), rng.standard_normal(n) * spread(rng, n, -1, 2)
-        shift = mean * precision
-        precision = np.where(kind == 7, rng.choice([-0.1, 0.0], n), precision)
-        off = (kind == 5) | (kind == 6)
-        naturals = np.where(off, 0.0, shift), np.where(off, 0.0, precision)
-        return Gaussian._with_points(naturals, np.where(kind == 5, np.round(mean, 1), np.nan))
-    if family is Gamma:
-        shape, rate = spread(rng, n, -1, 4), spread(rng, n, -3, 4)
-        shape, rate = (
-            np.where(kind == 7, rng.choice([0.2, -1.5], n), shape),
-            np.where(kind == 7, rng.choice([0, -1.0], n), rate),
-        )
-        off = (kind == 5) | (kind == 6)
-        return Gamma._with_points(
-            (np.where(off, 0, shape - 1), np.where(off, 0, rate)), np.where(kind == 5, rate, np.nan)
-        )
-    if family is Beta:
-        a, b = spread(rng, n, -1, 4), spread(rng, n, -1, 4)
-        a = np.where(kind == 7, -0.5, a)
-        off = (kind == 5) | (kind == 6)
-        return Beta._with_points(
-            (np.where(off, 0, a - 1), np.where(off, 0, b - 1)), np.where(kind == 5, rng.uniform(0.01, 0.99, n), np.nan)
-        )
-    if family is Bernoulli:
-        l = rng.standard_normal(n) * 10 ** rng.uniform(-2, 2, n)
-        off = kind >= 5
-        return Bernoulli._with_points((np.where(off, 0, l),), np.where(kind == 5, rng.integers(0, 2, n), np.nan))
-    if family is Categorical:
-        log_p = rng.standard_normal((n, k)) * 10 ** rng.uniform(-2, 1.5, (n, 1))
-        off = (kind >= 5)[:, None]
-        return Categorical._with_points((np.where(off, 0, log_p),), np.where(kind == 5, rng.integers(0, k, n), np.nan))
-    if family is Dirichlet:
-        a = 10.0 ** rng.uniform(-1, 3, (n, k))
-        off = ((kind == 5) | (kind == 6))[:, None]
-        a = np.where((kind == 7)[:, None], -0.5, a)
-        return Dirichlet._with_points(
-            (np.where(off, 0, a - 1),), np.where((kind == 5)[:, None], rng.dirichlet(np.ones(k), n), np.nan)
-        )
-    assert family is MultivariateGaussian
-    root = rng.standard_normal((n, k, k)) * spread(rng, n, -2, 2)[:, None, None]
-    precision = (
-        root @ np.swapaxes(root, 1, 2)
-        + 1e-3 * np.eye(k) * np.trace(root @ np.swapaxes(root, 1, 2), axis1=1, axis2=2)[:, None, None]
-    )
-    mean = rng.standard_normal((n, k))
-    shift = np.einsum("nij,nj->ni", precision, mean)
-    off = ((kind == 5) | (kind == 6))[:, None]
-    precision = np.where((kind == 7)[:, None, None], -0.1 * precision, precision)
-    naturals = np.where(off, 0, shift), np.where(off[..., None], 0, precision)
-    return MultivariateGaussian._with_points(naturals, np.where((kind == 5)[:, None], mean, np.nan))
-
-
-def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
-    """Legal values at a data port, by its name."""
-    if factor.name == "dot":
-        return rng.standard_normal((n, D)) * (rng.random((n, 1)) > 0.1)
-    if port == "covariance":
-        root = rng.standard_normal((n, D, D))
-        return root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(D)
-    if port == "table":
-        return rng.dirichlet(np.ones(D), (n, D))
-    values = {
-        "constant": lambda: rng.standard_normal(n) * (rng.random(n) > 0.1),
-        "variance": lambda: spread(rng, n, -6, 4) * (rng.random(n) > 0.1),
-        "shape": lambda: spread(rng, n, -1, 3),
-        "a": lambda: spread(rng, n, -1, 3),
-        "b": lambda: spread(rng, n, -1, 3),
-        "concentration": lambda: 10.0 ** rng.uniform(-1, 3, (n, D)),
-        "lower": lambda: -spread(rng, n, -3, 2),
-        "upper": lambda: spread(rng, n, -3, 2),
-        "n": lambda: rng.integers(10, 50, n).astype(float),
-        "count": lambda: rng.integers(0, 10, n).astype(float),
-    }
-    assert port in values, f"factor {factor.name!r}: say in this test what values its data port {port!r} takes"
-    return values[port]()
-
-
-def incoming_of(factor: Factor, family: int, rng: np.random.Generator, n: int, wild: bool) -> dict:
-    """Messages at every port, of the `family`-th family that it takes."""
-    incoming = {}
-    for port in factor.ports:
-        families = factor.families.get(port, ())
-        if not families:
-            incoming[port] = data_of(factor, port, rng, n)
-            continue
-        k = 2 if factor.name in ("mixture", "stack") else D
-        incoming[port] = message_of(families[family % len(families)], rng, n, wild, k)
-    return incoming
+KINDS = [kind for kind in every_factor() if kind.__name__ not in NO_PORTS]
 
 
 def pairs() -> list:
-    return [
-        pytest.param(f, i, id=f"{f.name}-{i}") for f in KINDS for i in range(max(len(v) for v in f.families.values()))
-    ]
+    return [pytest.param(f, i, id=f"{f.name}-{i}") for f in KINDS for i in range(n_families(f))]
 
 
 def finite(m: Family) -> bool:
@@ -151,13 +33,12 @@ def finite(m: Family) -> bool:
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_messages_never_give_nan_and_never_warn(kind, family, seed):
     rng = np.random.default_rng(seed)
-    families = next(f for f in kind.families.values() if f)
-    factor = make(kind, families[family % len(families)], rng)
+    factor = make(kind, family, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for n in (6,):
             incoming = incoming_of(factor, family, rng, n, wild=True)
-            for to in [p for p in factor.ports if factor.families.get(p)]:
+            for to in targets(factor):
                 try:
                     sent = factor.message(to, incoming)
                     log_z = factor.log_z(incoming)
@@ -167,30 +48,12 @@ def test_random_messages_never_give_nan_and_never_warn(kind, family, seed):
                 assert not np.isnan(log_z).any(), f"{factor.name} log_z: {log_z} of {incoming}"
 
 
-@pytest.mark.parametrize("kind,family", [p for p in pairs() if p.values[0] is not Prior])  # it holds its plate itself
-def test_a_plate_is_its_rows_one_by_one(kind, family):
-    rng = np.random.default_rng(5)
-    families = next(f for f in kind.families.values() if f)
-    factor = make(kind, families[family % len(families)], rng)
-    incoming = incoming_of(factor, family, rng, 6, wild=False)
-    for to in [p for p in factor.ports if factor.families.get(p)]:
-        whole, log_z = factor.message(to, incoming), factor.log_z(incoming)
-        for i in range(6):
-            one = {p: m[i] for p, m in incoming.items()}
-            for a, b in zip(factor.message(to, one).naturals, whole[i].naturals, strict=True):
-                # rounding differs between a batched and a single product; narrow cavities amplify it
-                scale = max(np.abs(v[i]).max() for v in incoming[to].naturals) + np.abs(b).max()
-                np.testing.assert_allclose(a, b, atol=1e-9 * scale, rtol=1e-9)
-            np.testing.assert_allclose(factor.log_z(one), log_z[i], rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("kind,family", pairs())
 def test_the_belief_is_the_message_times_what_came_in(kind, family):
     rng = np.random.default_rng(6)
-    families = next(f for f in kind.families.values() if f)
-    factor = make(kind, families[family % len(families)], rng)
+    factor = make(kind, family, rng)
     incoming = incoming_of(factor, family, rng, 6, wild=False)
-    for to in [p for p in factor.ports if factor.families.get(p)]:
+    for to in targets(factor):
         product = factor.message(to, incoming) * incoming[to]
         for a, b in zip(factor.belief(to, incoming).naturals, product.naturals, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-7 * np.abs(b).max())
@@ -199,12 +62,73 @@ def test_the_belief_is_the_message_times_what_came_in(kind, family):
 @pytest.mark.parametrize("kind,family", pairs())
 def test_a_message_does_not_change_with_what_it_says_it_does_not_read(kind, family):
     rng = np.random.default_rng(7)
-    families = next(f for f in kind.families.values() if f)
-    factor = make(kind, families[family % len(families)], rng)
+    factor = make(kind, family, rng)
     incoming = incoming_of(factor, family, rng, 6, wild=False)
     other = incoming_of(factor, family, rng, 6, wild=False)
-    for to in [p for p in factor.ports if factor.families.get(p)]:
+    for to in targets(factor):
         reads = factor.depends(to, frozenset())
         mixed = {p: incoming[p] if p in reads else other[p] for p in factor.ports}
         for a, b in zip(factor.message(to, incoming).naturals, factor.message(to, mixed).naturals, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_every_factor_of_the_package_is_listed_as_supported_and_has_a_law_spec():
+    listed = {row.factor for row in supported()}
+    for kind in KINDS:
+        assert kind.name and kind.ports, f"{kind.__name__}: a factor has a name and ports, or is named in NO_PORTS"
+        assert kind.name in listed, f"{kind.name}: not in supported()"
+        assert (kind.name in UNITS) != (kind.name in NO_UNITS), f"{kind.name}: say in law_specs.py what its units are"
+    assert len({kind.name for kind in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize("kind,family", pairs())
+def test_the_belief_less_the_cavity_is_the_gradient_of_log_z(kind, family):
+    rng = np.random.default_rng(8)
+    n = 6 if kind.name == "mixture" else 24  # each comparison of a mixture integrates over two precisions
+    compared = 0
+    for wild in (False, True):
+        factor = make(kind, family, rng, n)
+        incoming = incoming_of(factor, family, rng, n, wild)
+        if not isinstance(factor, Prior):
+            incoming = answerable(factor, incoming)
+        for power in (1.0, 0.5) if kind.powers else (1.0,):
+            compared += gradient_law(factor, incoming, rng, power, held=held)
+    assert compared >= 2 * n
+
+
+@pytest.mark.parametrize("kind,family", pairs())
+def test_rows_in_any_order_give_the_same_rows(kind, family):
+    rng = np.random.default_rng(9)
+    factor = make(kind, family, rng, 21)
+    incoming = incoming_of(factor, family, rng, 21, wild=True)
+    if not isinstance(factor, Prior):
+        incoming = answerable(factor, incoming)
+    order_law(factor, incoming, rng)
+
+
+@pytest.mark.parametrize("kind,family", pairs())
+def test_a_plate_is_its_rows_one_by_one_at_every_size(kind, family):
+    for n in (1, 2, 3, 7, 20, 21, 50):
+        rng = np.random.default_rng(n)
+        factor = make(kind, family, rng, n)
+        incoming = incoming_of(factor, family, rng, n, wild=n == 20)
+        if not isinstance(factor, Prior):
+            incoming = answerable(factor, incoming) if n == 20 else incoming
+        plate_law(factor, incoming, most=3 if kind.name == "mixture" else 50)  # eleven integrals a row
+
+
+@pytest.mark.parametrize("kind,family", [p for p in pairs() if p.values[1] in UNITS.get(p.values[0].name, {})])
+def test_in_other_units_the_answer_is_the_same_in_those_units(kind, family):
+    rng = np.random.default_rng(10)
+    for k in (-9, -2, 5, 9) if kind.name == "mixture" else range(-9, 10):
+        factor = make(kind, family, rng)
+        incoming = incoming_of(factor, family, rng, 2 if kind.name == "mixture" else 5, wild=False)
+        for units in UNITS[kind.name][family]:
+            units_law(factor, incoming, units, k, held=held)
+
+
+@pytest.mark.parametrize("kind,family", [p for p in pairs() if p.values[0].name not in NOT_A_DENSITY])
+def test_a_silent_child_leaves_the_evidence_of_the_uniform_message(kind, family):
+    rng = np.random.default_rng(11)
+    factor = make(kind, family, rng)
+    silence_law(factor, incoming_of(factor, family, rng, 30, wild=False))

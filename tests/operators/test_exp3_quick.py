@@ -29,7 +29,8 @@ def infer(logistic, X, y, operator, oracle, **more):
     w = model.gaussian("w", np.zeros(X.shape[1]), covariance=np.eye(X.shape[1]))
     model.bernoulli("y", logistic(X @ w), observed=y)
     more = {"stop": hg.after(SWEEPS), **more}
-    return model.infer(operator=operator, oracle=oracle, seed=0, progress=False, **more)
+    *_, (posterior, _) = hg.steps(model, operator=operator, oracle=oracle, seed=0, **more)  # settled or not
+    return posterior
 
 
 @pytest.fixture(scope="module")

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from heliograph.engine.contradictions import check_possible
+from heliograph.engine.convergence import drifting, motion, still_to_go
+from heliograph.engine.pace import Pace
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.schedule import Schedule, plan, strands
 from heliograph.engine.sending import Counts, Sender, clock
 from heliograph.engine.settings_check import check_progress, check_settings
+from heliograph.engine.status import say, status
 from heliograph.engine.stopping import StopRule, after, changed_less_than
 from heliograph.engine.tables import Tables, copied
 from heliograph.engine.trace import SweepInfo, Trace
-from heliograph.errors import ConvergenceWarning, OracleWarning
 from heliograph.factors.black_box import Conduct
 from heliograph.families import Family
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.graph.records import Graph
+from heliograph.graph.shared import shared_by_factor
 from heliograph.kernels.blas import one_blas_thread
 
 __all__ = ["Step", "infer", "steps"]
 
-_MOST_DAMPING = 0.97  # beyond this a sweep moves nothing worth waiting for
-_PATIENCE = 12  # sweeps without a new smallest change before the damping is raised
+_SETTLED = 1e-3  # of the tolerated posterior error, that beliefs may move in the last sweep
+_AT_REST = 5  # sweeps at rest in which messages could still not be computed: they never will be
+_HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after which going on would show nothing
 
 
 class Step(NamedTuple):
@@ -91,10 +95,16 @@ def _start(
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     check_graph(graph)
     rng = np.random.default_rng(seed) if not isinstance(seed, np.random.Generator) else seed
-    rule = stop if stop is not None else changed_less_than(tolerance * 1e-3) | after(max_sweeps)
-    run = _Run(graph, plan(graph), rng, schedule, damping, power, improper, rule)
+    rule = stop if stop is not None else changed_less_than(tolerance * _SETTLED) | after(max_sweeps)
+    run = _Run(graph, plan(graph), rng, schedule, damping, power, improper, rule, tolerance)
     run.sender.conduct = Conduct(
-        rng=rng, operator=operator, oracle=oracle, tolerance=tolerance, executor=executor, n_factors=_n_learned(graph)
+        rng=rng,
+        operator=operator,
+        oracle=oracle,
+        tolerance=tolerance,
+        executor=executor,
+        n_factors=_n_learned(graph, run.schedule),
+        shared=shared_by_factor(graph),
     )
     return run
 
@@ -102,7 +112,8 @@ def _start(
 def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> Posterior:
     """Run `steps` to their end and return the last posterior, with progress on a terminal.
 
-    Warns, and returns ``converged=False``, when the stopping rule ended the run before the beliefs settled.
+    Warns when the run is not converged, when messages could not be computed, when variables are factorised in a loop,
+    and when learned messages may have added more than `tolerance` to the error.
     """
     from heliograph.engine.progress import shown
 
@@ -110,26 +121,16 @@ def infer(model: Builder, *, progress: bool | None = None, **settings: Any) -> P
     with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
         run = _start(model, **settings)
         info, converged = deque(shown(run.go(), run.trace, progress), maxlen=1).pop()
+        check_possible(run.graph, run.tables)
         posterior = run.step(info, converged).posterior
-    if not posterior.converged and settings.get("stop") is None and settings.get("tolerance", 1e-3) > 0:
-        warnings.warn(
-            f"not converged after {posterior.n_sweeps} sweeps: variable {info.moving!r} still moves by {info.change:.2g} nats "
-            "a sweep; raise max_sweeps=, or set damping= between 0.5 and 0.9",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    failed = int(posterior.trace.total("n_failed"))
-    if failed:
-        warnings.warn(
-            f"the oracle could not answer {failed} messages (no weight, or too heavy tails); the old ones were kept",
-            OracleWarning,
-            stacklevel=3,
-        )
+    say(run.graph, posterior, run.tolerance)
     return posterior
 
 
-def _n_learned(graph: Graph) -> int:
-    return sum(plate.size for plate in graph.plates if plate.factor.learns)
+def _n_learned(graph: Graph, schedule: Schedule) -> int:
+    """How many messages of black boxes a sweep sends, all directions counted."""
+    tasks = (*schedule.once, *schedule.sweep) or schedule.final
+    return sum(graph.plates[t.plate].size for t in tasks if graph.plates[t.plate].factor.learns)
 
 
 class _Run:
@@ -145,15 +146,17 @@ class _Run:
         power: float,
         improper: str,
         rule: StopRule,
+        tolerance: float,
     ) -> None:
         self.graph = graph
         self.schedule = schedule
         self.rng = rng
         self.sequential = order == "sequential"
         self.strands = strands(graph, schedule.sweep) if self.sequential else ()
-        self.adaptive = damping is None
-        self.damping = damping or 0.0
+        self.pace = Pace(damping)
         self.rule = rule
+        self.limit = tolerance * _SETTLED if rule.limit is None else rule.limit
+        self.tolerance = tolerance
         self.tables = Tables(graph)
         self.sender = Sender(graph, self.tables, improper, power, None)
         self.trace = Trace()
@@ -165,48 +168,71 @@ class _Run:
             self.watched = [n for n in graph.nodes if not n.fully_observed and n.position not in late]
 
     def go(self) -> Iterator[tuple[SweepInfo, bool]]:
-        """Yield the record of every sweep, and whether it was the last because the beliefs have settled."""
+        """Yield the record of every sweep, and whether the beliefs have settled when it is the last."""
         start = clock()
         for task in self.schedule.once:
             self.sender.send(task, 0.0)
         self._break_symmetry()
         if not self.schedule.sweep:
-            self.trace.single_pass = info = self._info(1, 0.0, "", False, start)
-            yield info, True
+            self.trace.single_pass = info = self._info(1, 0.0, 0.0, "", False, start)
+            yield info, info.settled(self.limit)
             return
         if self.sequential:
             self.tables.own()
-        before = self._beliefs()
-        sweep, best, stalled = 0, np.inf, 0
+        older, before = None, self._beliefs()
+        sweep, at_rest, pace = 0, 0, self.pace
         while True:
             sweep += 1
             if sweep > 1:
                 start = clock()
             kept = self.tables.snapshot(copy=self.sequential)
-            self.sender.sweep = sweep
+            self.sender.sweep, self.sender.replies = sweep, {}
             with one_blas_thread():  # entered once here, it costs nothing in every message
                 self._sweep(sweep)
             beliefs = self._beliefs()
-            change, moving, broken = self._change(beliefs, before)
+            moved = motion(self.watched, beliefs, before)
+            change, to_go = pace.undamped(moved.change), np.inf
+            broken = moved.broken and pace.adaptive
             if broken:
                 self.tables.restore(kept, copy=self.sequential)
-                self._damp_more()
-                beliefs = before
-            elif change < 0.95 * best:
-                best, stalled = change, 0
-            else:
-                stalled += 1
-                if stalled >= _PATIENCE:
-                    self._damp_more()
-                    best, stalled = change, 0
-            before = beliefs
-            info = self._info(sweep, change, moving, broken, start)
+            elif older is not None and change <= max(self.limit, 4.0 * self.sender.counts.noise):
+                to_go = self._to_go(beliefs, before, older)
+                if pace.damping:  # seen to be at rest with damping: would it be without?
+                    change = max(change, self._undamped_change(beliefs))
+            info = self._info(sweep, change, to_go, moved.moving, broken, start)
             self.trace.sweeps.append(info)
-            done = self.rule(info) and not (broken and np.isfinite(change))
-            if done or (broken and self.damping >= _MOST_DAMPING):
-                yield info, self.rule.converged(info) and not broken
+            if broken:
+                stuck = pace.exhausted
+                pace.failed()
+            else:
+                pace.note(change, lambda a=beliefs, b=before, c=older: c is not None and drifting(a, b, c))
+                older, before, stuck = before, beliefs, False
+            at_rest = at_rest + 1 if info.n_unsent and change <= self.limit else 0
+            stuck |= self.rule.limit is not None and at_rest >= _AT_REST
+            if stuck or (self.rule(info) and not (broken and np.isfinite(change))):
+                yield info, info.settled(self.limit)
                 return
             yield info, False
+
+    def _to_go(self, new: list[Family], old: list[Family], older: list[Family]) -> float:
+        """How far the beliefs may still move; where fresh draws move them for ever, how far they moved in two sweeps."""
+        if self.sender.counts.noise:
+            return motion(self.watched, new, older).change
+        return still_to_go(new, old, older)
+
+    def _undamped_change(self, beliefs: list[Family]) -> float:
+        """What one more sweep would change if nothing were damped; black boxes are taken at their word of this sweep."""
+        tables = self.tables.view(copy=self.sequential)
+        sender = Sender(self.graph, tables, self.sender.policy, self.sender.power, self.sender.conduct)
+        with one_blas_thread():
+            for task in self.schedule.sweep:
+                plate = self.graph.plates[task.plate]
+                if not plate.factor.learns:
+                    sender.send(task, 0.0)
+                    continue
+                for rows, message in self.sender.replies.get(task, ()):
+                    tables.store(plate, task.to, message, rows)
+        return motion(self.watched, [tables.belief(node) for node in self.watched], beliefs).change
 
     def _break_symmetry(self) -> None:
         """Messages start uniform, but where a factor needs chance to tell its components apart."""
@@ -223,64 +249,59 @@ class _Run:
     def _sweep(self, sweep: int) -> None:
         if not self.sequential:
             for task in self.schedule.sweep:
-                self.sender.send(task, self.damping)
+                self.sender.send(task, self.pace.damping)
             return
         forth = sweep % 2 == 1  # forth, then back: two sweeps are exact on a chain
         for strand in self.strands if forth else self.strands[::-1]:
             elements = range(strand.size) if forth else range(strand.size - 1, -1, -1)
             for i in elements:
                 for task in strand.tasks:
-                    self.sender.send(task, self.damping, slice(i, i + 1))
+                    self.sender.send(task, self.pace.damping, slice(i, i + 1))
         self.tables.refresh()
 
     def _beliefs(self) -> list[Family]:
         beliefs = [self.tables.belief(node) for node in self.watched]
         return [copied(b) for b in beliefs] if self.sequential else beliefs  # rows are changed in place
 
-    def _change(self, new: list[Family], old: list[Family]) -> tuple[float, str, bool]:
-        """The largest KL between successive beliefs, whose it is, and whether the sweep went wrong."""
-        change, moving, broken = 0.0, "", False
-        for node, a, b in zip(self.watched, new, old, strict=True):
-            if a is b:
-                continue
-            proper = a.proper
-            if not proper.all():
-                broken |= bool((b.proper & ~proper).any())
-                change, moving = np.inf, node.name
-                continue
-            largest = float(np.max(a.kl(b), initial=0.0))  # type: ignore[attr-defined]
-            if np.isnan(largest):
-                broken, largest = True, np.inf
-            if largest > change or not moving:
-                change, moving = max(largest, change), node.name
-        return change, moving, broken and self.adaptive
-
-    def _damp_more(self) -> None:
-        if self.adaptive:
-            self.damping = min(max(0.5, 1 - (1 - self.damping) / 2), _MOST_DAMPING)
-
-    def _info(self, sweep: int, change: float, moving: str, broken: bool, start: float) -> SweepInfo:
+    def _info(self, sweep: int, change: float, to_go: float, moving: str, broken: bool, start: float) -> SweepInfo:
         if self.sender.conduct is not None:
             self.sender.conduct.error_estimate()  # closes the sweep: the estimate is of the latest messages only
         c = self.sender.counts
         self.sender.counts = Counts()
         self.trace.invocations.extend(c.invocations)
-        return SweepInfo(
-            sweep, change, moving, self.damping, broken, c.n_messages, c.n_improper, c.n_skipped, c.n_failed, c.n_asked,
-            c.n_evaluations, c.noise, clock() - start, c.seconds_oracle, c.seconds_learning, c.seconds_prediction,
+        info = SweepInfo(
+            sweep, change, moving, self.pace.damping, broken, c.n_messages, c.n_improper, c.n_skipped, c.n_failed,
+            c.n_asked, c.n_evaluations, c.noise, clock() - start, c.seconds_oracle, c.seconds_learning,
+            c.seconds_prediction, to_go, len(self.sender.unsent), self.tolerance,
         )  # fmt: skip
+        if c.noise and self.pace.stalled >= _HIDDEN and change <= info.noise_floor:
+            info = info._replace(hidden=not info.settled(self.limit))
+        return info
 
     def step(self, info: SweepInfo, converged: bool) -> Step:
         """A posterior with its own view of the messages; those that nothing in the loop reads are sent when it is read."""
         tables = self.tables.view(copy=self.sequential)
+        unsent = self.sender.unsent.copy()
         estimate = 0.0 if self.sender.conduct is None else self.sender.conduct.error_estimate()
-        sender = Sender(self.graph, tables, self.sender.policy, self.sender.power, self.sender.conduct)
+        sender = Sender(self.graph, tables, self.sender.policy, self.sender.power, self.sender.conduct, unsent)
 
         def complete() -> None:
             for task in self.schedule.final:
                 sender.send(task, 0.0)
             self.trace.late = sender.counts
 
+        words = status(self.graph, info, converged, unsent, single_pass=not self.schedule.sweep)
         settings = self.sender.power, self.sender.conduct
-        posterior = Posterior(self.graph, tables, self.trace, converged, estimate, complete, self.late, *settings)
+        posterior = Posterior(
+            self.graph,
+            tables,
+            self.trace,
+            converged,
+            estimate,
+            complete,
+            self.late,
+            *settings,
+            status=words,
+            unsent=unsent,
+        )
         return Step(posterior, info)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
+from heliograph.engine.status import unsent_sentence
 from heliograph.engine.tables import Tables
 from heliograph.engine.trace import Trace
-from heliograph.errors import ModelError
+from heliograph.engine.unsent import Unsent
+from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
 from heliograph.families import Family
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.variable import Variable
@@ -39,6 +42,9 @@ class Posterior:
         late: frozenset[int] = frozenset(),
         power: float = 1.0,
         conduct: Any = None,
+        *,
+        status: str = "converged",
+        unsent: Unsent | None = None,
     ) -> None:
         self._graph = graph
         self._unfinished = tables
@@ -46,14 +52,20 @@ class Posterior:
         self._late = late  # the nodes that those messages go to
         self._power, self._conduct = power, conduct
         self.trace = trace
-        self.converged = converged
+        self.converged = converged  # what this promises is in docs/convergence.md
+        self.status = status  # the same in words: converged, or why not and what to do
+        self.unsent = Unsent() if unsent is None else unsent  # messages that could not be computed
         self.error_estimate = error_estimate  # nats that learned messages may have added to the posterior; 0 if none is
 
     @property
     def _tables(self) -> Tables:
         complete, self._complete = self._complete, None
         if complete is not None:
+            missing = len(self.unsent)
             complete()
+            if len(self.unsent) > missing:
+                self.converged, self.status = False, unsent_sentence(self._graph, self.unsent)
+                warnings.warn(self.status, OracleWarning if self.unsent.n_failed else ConvergenceWarning, stacklevel=4)
         return self._unfinished
 
     def _belief(self, node: Node) -> Family:
@@ -124,12 +136,14 @@ class Posterior:
                 rows.append((node.name, _brief(belief.mean), _brief(np.sqrt(np.maximum(belief.variance, 0.0)))))
         widths = [max(len(r[k]) for r in rows) for k in range(3)]
         lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-        state = "converged" if self.converged else "NOT converged"
-        lines += ["", f"log evidence {self.log_evidence:.6g}; {state} after {self.n_sweeps} sweeps"]
+        state = f"converged after {self.n_sweeps} sweeps" if self.converged else f"NOT converged: {self.status}"
+        lines += ["", f"log evidence {self.log_evidence:.6g}; {state}"]
         if self.trace.sweeps:
             lines.append(repr(self.trace))
         if np.isnan(self.error_estimate):
             lines.append("learned messages: this operator gives no estimate of the posterior error")
+        elif np.isinf(self.error_estimate):
+            lines.append("learned messages: some rows failed, so the posterior error is unknown")
         elif self.error_estimate:
             lines.append(f"learned messages: estimated posterior error {self.error_estimate:.2g} nats")
         return "\n".join(lines)

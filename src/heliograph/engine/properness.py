@@ -3,7 +3,9 @@
 ``keep mean``: send the nearest message that leaves the belief's mean where it is and adds no negative precision
 (clipping the precision alone moves the mean and ruins the posterior). ``skip``: keep the old message. ``allow``: send
 it as it is; improper messages are honest values of the algebra, and exact EP has fixed points that hold some. ``auto``:
-``keep mean`` for messages that are estimates (sampled or learned), ``allow`` for exact ones.
+``allow`` for exact messages; for estimates (sampled or learned) ``keep mean`` where that changes the belief by no more than
+the estimate may be wrong by, or where nobody says how much that is, and ``allow`` where the message is improper beyond doubt
+(a tilted distribution of two modes is wider than its cavity).
 
 Whatever the policy, a message that is not finite or would make the receiving belief improper where it was proper is skipped.
 """
@@ -20,13 +22,20 @@ __all__ = ["POLICIES", "Settled", "finite", "settle"]
 
 POLICIES = ("auto", "keep mean", "allow", "skip")
 
+_BEYOND_DOUBT = 2.0  # times what an estimate may be wrong by: a change of the belief above this is more than its noise
+
 
 class Settled(NamedTuple):
-    """A message after the policy, and how many entries it had to touch."""
+    """A message after the policy, and which entries it had to touch."""
 
     message: Family
     n_improper: int  # messages that were not distributions (uniform ones are fine)
-    n_skipped: int  # entries where the old message was kept
+    skipped: np.ndarray | None = None  # entries where the old message was kept; None: nowhere
+
+    @property
+    def n_skipped(self) -> int:
+        """How many entries kept their old message."""
+        return 0 if self.skipped is None else int(self.skipped.sum())
 
 
 def finite(message: Family) -> np.ndarray:
@@ -38,30 +47,31 @@ def finite(message: Family) -> np.ndarray:
     return ok
 
 
-def settle(new: Any, old: Any, cavity: Any, policy: str) -> Settled:
+def settle(new: Any, old: Any, cavity: Any, policy: str, error: np.ndarray | None = None) -> Settled:
     """Apply the policy to a plate of new messages.
 
-    `cavity` is the message that came in from the receiver (None where the factor did not need it).
+    `cavity` is the message that came in from the receiver (None where the factor did not need it). `error` holds the
+    nats that each message may be wrong by: with it, the mean is kept only where that changes no more than they are.
     """
     if isinstance(new, Gaussian) and new.point is None:  # the common case, kept short
         tau = new.naturals[1]
         lowest = tau.min(initial=np.inf)
         if lowest >= 0 and np.isfinite(tau.sum()) and np.isfinite(new.naturals[0].sum()):
-            return Settled(new, 0, 0)
+            return Settled(new, 0)
     good = finite(new)
     improper = good & ~new.proper & ~new.is_uniform
     skip = ~good
     if policy == "keep mean":
         if cavity is not None and improper.any():
-            new = _keep_mean(new, cavity, improper)
+            new = _keep_mean_within(new, cavity, improper, error)
     elif policy == "skip":
         skip |= improper
     if cavity is not None and improper.any():
         belief = new * cavity
         skip |= good & cavity.proper & ~belief.proper
-    if skip.any():
-        new = choose(skip, old, new)
-    return Settled(new, int(improper.sum()), int(skip.sum()))
+    if not skip.any():
+        return Settled(new, int(improper.sum()))
+    return Settled(choose(skip, old, new), int(improper.sum()), skip)
 
 
 def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
@@ -77,6 +87,21 @@ def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
     nan = np.full(shape, np.nan)
     point = np.where(where, a.point if a.point is not None else nan, b.point if b.point is not None else nan)
     return a.from_naturals(naturals, None if np.isnan(point).all() else point)
+
+
+def _keep_mean_within(new: Any, cavity: Any, improper: np.ndarray, error: np.ndarray | None) -> Family:
+    """Keep the mean where a message is improper, but not where it is so beyond doubt."""
+    kept = _keep_mean(new, cavity, improper)
+    if error is None:
+        return kept
+    rows = np.flatnonzero(improper)
+    belief, instead = (new * cavity)[rows], (kept * cavity)[rows]
+    usable = belief.proper & instead.proper
+    gap = np.full(len(rows), 0.0)
+    gap[usable] = belief[usable].kl(instead[usable])
+    certain = np.zeros(len(improper), dtype=bool)
+    certain[rows] = gap > _BEYOND_DOUBT * error[rows]
+    return choose(certain, new, kept)
 
 
 def _keep_mean(new: Family, cavity: Family, improper: np.ndarray) -> Family:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.engine.properness import choose, settle
+from heliograph.engine.properness import choose, finite, settle
 from heliograph.engine.schedule import Task, points_of
 from heliograph.engine.tables import Tables
 from heliograph.engine.trace import Invocation
+from heliograph.engine.unsent import Unsent
 from heliograph.factors import Dot, dot_backward, dot_forward
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
@@ -55,13 +56,17 @@ class Sender:
     `conduct` is handed to black-box factors: the run's operator, oracle, tolerance and random generator.
     """
 
-    def __init__(self, graph: Graph, tables: Tables, policy: str, power: float, conduct: Any) -> None:
+    def __init__(
+        self, graph: Graph, tables: Tables, policy: str, power: float, conduct: Any, unsent: Unsent | None = None
+    ) -> None:
         self.graph = graph
         self.tables = tables
         self.policy = policy
         self.power = power
         self.conduct = conduct
         self.counts = Counts()
+        self.unsent = Unsent() if unsent is None else unsent
+        self.replies: dict[Task, list[tuple[slice | None, Family]]] = {}  # black boxes' messages of a sweep, undamped
         self.sweep = 0
         self._needs: dict[Task, tuple[tuple[str, ...], tuple[str, ...]]] = {}  # ports with an edge, ports with data
         self._moments: tuple[Family, tuple[np.ndarray, np.ndarray] | None] | None = None
@@ -77,22 +82,28 @@ class Sender:
         old = self.tables.sent[plate.position, task.to]
         old = old if rows is None else old[rows]
         policy = self.policy
-        failed = None
+        failed = error = None
         if plate.factor.learns:
             reply = plate.factor.send(task.to, incoming, self.conduct)  # type: ignore[attr-defined]
             new, failed = reply.message, reply.failed
-            policy = "keep mean" if policy == "auto" else policy
+            if policy == "auto":
+                policy, error = "keep mean", reply.expected_kl
         else:
             new = plate.factor.message(task.to, incoming, power)
             reply = None
             policy = "allow" if policy == "auto" else policy
         if power != 1.0:
             new = new ** (1.0 / power)
-        settled = settle(new, old, incoming.get(task.to), policy)
+        settled = settle(new, old, incoming.get(task.to), policy, error)
         message = settled.message
         if failed is not None and failed.any():
             message = choose(failed, old, message)
+        else:
+            failed = None
+        self.unsent.note(task, plate.size, rows, settled.skipped, failed)
         if damping:
+            if reply is not None:
+                self.replies.setdefault(task, []).append((rows, message))
             message = old**damping * message ** (1.0 - damping)
         self.tables.store(plate, task.to, message, rows)
         counts = self.counts
@@ -111,7 +122,7 @@ class Sender:
         counts.n_asked += int(reply.n_asked)
         counts.n_evaluations += int(reply.n_evaluations)
         if reply.expected_kl is not None and asked.any():
-            counts.noise += float(np.sum(reply.expected_kl[asked]))
+            counts.noise += float(np.sum(reply.expected_kl[asked & ~failed]))
         counts.seconds_oracle += reply.seconds_oracle
         counts.seconds_learning += reply.seconds_learning
         counts.seconds_prediction += reply.seconds_prediction
@@ -140,6 +151,11 @@ class Sender:
         if to == "out":
             used = tables.used[plate.position]
             message = self._rows_forward(plate, x, used) if rows is None else self._row_forward(plate, x, used[rows])
+            old = tables.sent[plate.position, "out"]
+            bad = _not_finite(message)
+            self.unsent.note(Task(plate.position, to), plate.size, rows, bad, None)
+            if bad is not None:
+                message = choose(bad, old if rows is None else old[rows], message)
             tables.store(plate, "out", message, rows)
             self.counts.n_messages += message.size
             return
@@ -147,7 +163,10 @@ class Sender:
         if rows is None:
             shift, precision = dot_backward(x, *new.naturals)
             message = MultivariateGaussian.from_naturals((shift[None], precision[None]))
-            tables.store_vector(plate, message, new)
+            lost = _not_finite(message)
+            self.unsent.note(Task(plate.position, to), 1, None, lost, None)
+            if lost is None:
+                tables.store_vector(plate, message, new)
         else:
             self._move_vector(plate, x, new, rows)
         self.counts.n_messages += 1
@@ -211,6 +230,14 @@ class Sender:
                 self._moments = (changed, (covariance @ shift, covariance))
                 return
         self._moments = None
+
+
+def _not_finite(message: Family) -> np.ndarray | None:
+    """The entries that are not finite numbers; None where all are."""
+    if np.isfinite(sum(float(a.sum()) for a in message.naturals)):  # a sum is cheap, and finite only if all are
+        return None
+    bad = ~finite(message)
+    return bad if bad.any() else None
 
 
 def _row(x: Any) -> np.ndarray:

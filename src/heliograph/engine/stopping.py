@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from heliograph.engine.trace import SweepInfo
 
-_NOISE = 4.0  # two sweeps' draws differ by twice the noise of one on average; twice that is no progress any more
-
 __all__ = ["StopRule", "after", "after_seconds", "changed_less_than"]
 
 
@@ -20,41 +18,46 @@ class StopRule:
     changed_less_than(1e-06) | after(200)
     """
 
-    def __init__(self, ask: Callable[[SweepInfo], bool], text: str, convergence: bool = False) -> None:
+    def __init__(self, ask: Callable[[SweepInfo], bool], text: str, limit: float | None = None) -> None:
         self._ask = ask
         self._text = text
-        self._converged: Callable[[SweepInfo], bool] = ask if convergence else (lambda info: False)
+        self.limit = limit  # nats at which the beliefs count as settled; None where the rule does not look at them
 
     def __call__(self, info: SweepInfo) -> bool:
         """Whether to stop after this sweep."""
         return self._ask(info)
 
     def converged(self, info: SweepInfo) -> bool:
-        """Whether the reason to stop is that the beliefs did."""
-        return self._converged(info)
+        """Whether the beliefs have settled by the rule's own limit (docs/convergence.md), whatever made it stop."""
+        return self.limit is not None and info.settled(self.limit)
 
     def __or__(self, other: StopRule) -> StopRule:
-        rule = StopRule(lambda info: self(info) or other(info), f"{self._text} | {other._text}")
-        rule._converged = lambda info: self.converged(info) or other.converged(info)
-        return rule
+        return StopRule(
+            lambda info: self(info) or other(info), f"{self._text} | {other._text}", _of(max, self.limit, other.limit)
+        )
 
     def __and__(self, other: StopRule) -> StopRule:
-        rule = StopRule(lambda info: self(info) and other(info), f"({self._text} & {other._text})")
-        rule._converged = lambda info: rule(info) and (self.converged(info) or other.converged(info))
-        return rule
+        return StopRule(
+            lambda info: self(info) and other(info),
+            f"({self._text} & {other._text})",
+            _of(min, self.limit, other.limit),
+        )
 
     def __repr__(self) -> str:
         return self._text
 
 
-def changed_less_than(nats: float) -> StopRule:
-    """Stop when no belief moved by more than `nats` (KL) in the last sweep, or by more than sampling noise explains.
+def _of(choose: Callable[..., float], a: float | None, b: float | None) -> float | None:
+    """The larger or the smaller of two limits of which either may be missing."""
+    return b if a is None else a if b is None else choose(a, b)
 
-    A sweep that asked a sampling oracle anew moves the beliefs by about the noise of its answers for ever after.
+
+def changed_less_than(nats: float) -> StopRule:
+    """Stop when the beliefs have settled to `nats`: see `SweepInfo.settled` and docs/convergence.md.
+
+    It stops, too, when the noise of a sampling oracle hides whether they have; the run is then not converged.
     """
-    return StopRule(
-        lambda info: info.change <= max(nats, _NOISE * info.noise), f"changed_less_than({nats:g})", convergence=True
-    )
+    return StopRule(lambda info: info.settled(nats) or info.hidden, f"changed_less_than({nats:g})", nats)
 
 
 def after(sweeps: int) -> StopRule:

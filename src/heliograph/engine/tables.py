@@ -67,7 +67,7 @@ class Tables:
             product: Family | None = None
             for plate, port in self._meets[k]:
                 part = self._scattered.get((plate.position, port), self.sent[plate.position, port])
-                product = part if product is None else product * part
+                product = part if product is None else _times(node, product, part, plate)
             self._total[k] = node.uniform() if product is None else product
         return self._total[k]
 
@@ -95,7 +95,7 @@ class Tables:
                 if (other.position, name) != key:
                     part = self.sent[other.position, name]
                     part = part if rows is None else part[rows]
-                    product = part if product is None else product * part
+                    product = part if product is None else _times(node, product, part, other)
             if product is None:
                 product = own.as_uniform() if rows is None else own[rows].as_uniform()
             if power != 1.0:
@@ -190,6 +190,17 @@ class Tables:
     def refresh(self) -> None:
         """Forget running totals, so that rounding does not pile up over sweeps."""
         self._total = {}
+
+
+def _times(node: Node, product: Family, part: Family, plate: Plate) -> Family:
+    """The product of what is known of a node and one more plate's messages, which must not contradict it."""
+    try:
+        return product * part
+    except ContradictionError as error:
+        raise ContradictionError(
+            f"variable {node.name!r}: what factor {plate.factor.name!r} ({plate.name}) says of it cannot hold together with "
+            f"the rest of the model: {error}"
+        ) from None
 
 
 def _overlay(message: Family, seen: Family) -> Family:

@@ -9,12 +9,15 @@ import numpy as np
 
 __all__ = ["Invocation", "SweepInfo", "Trace"]
 
+_FRESH_DRAWS = 4.0  # two sweeps' draws differ by twice the noise of one on average; twice that is no progress any more
+_AHEAD = 10.0  # the limit on one sweep's change, by which the beliefs may still move in all sweeps to come
+
 
 class SweepInfo(NamedTuple):
     """One sweep, as a reader wants to see it."""
 
     sweep: int
-    change: float  # largest KL(new belief || old belief) over the user's variables, in nats
+    change: float  # largest KL(new belief || old belief) over the user's variables, in nats, as if nothing were damped
     moving: str  # the variable that changed most
     damping: float
     rolled_back: bool  # the sweep diverged; the beliefs are those before it, and the damping was raised
@@ -29,6 +32,26 @@ class SweepInfo(NamedTuple):
     seconds_oracle: float
     seconds_learning: float
     seconds_prediction: float
+    to_go: float = 0.0  # nats by which the beliefs may still move at the rate of the last sweeps; inf where unknown
+    n_unsent: int = 0  # messages whose latest value could not be computed, so that an older one (or none) stands
+    tolerated: float = np.inf  # nats of posterior error that the run tolerates
+    hidden: bool = False  # the noise of the oracle hides whether the beliefs have settled
+
+    @property
+    def noise_floor(self) -> float:
+        """The change that fresh draws alone may cause in a sweep."""
+        return _FRESH_DRAWS * self.noise
+
+    def settled(self, nats: float) -> bool:
+        """Whether the beliefs have settled to `nats`, as docs/convergence.md defines it.
+
+        Every message could be sent; the undamped change of the sweep is below `nats`, or below what fresh draws cause
+        where that is tolerated; and the changes to come add up to less than ten times that.
+        """
+        level = max(nats, self.noise_floor)
+        quiet = self.noise == 0.0 or level <= max(self.tolerated, nats)
+        unsent = self.rolled_back or self.n_unsent > 0
+        return not unsent and quiet and self.change <= level and self.to_go <= _AHEAD * level
 
     @property
     def seconds_rest(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.datasets import load, read_splits, split
-from heliograph.engine import Model, after
+from heliograph.engine import Model, after, steps
 from heliograph.experiments.logistic import logistic_factor
 from heliograph.experiments.recording import Recorder
 from heliograph.families import concatenate
@@ -26,7 +26,8 @@ def uci_incoming(seed: int, names: Sequence[str], standardise: str, splits: str 
         model = Model()
         w = model.gaussian("w", np.zeros(d), covariance=np.eye(d))
         model.bernoulli("y", logistic_factor()(data.X_train @ w), observed=data.y_train)
-        model.infer(operator=recorder, stop=after(sweeps), progress=False)
+        for _ in steps(model, operator=recorder, stop=after(sweeps)):
+            pass
         z: Any = concatenate([seen for seen, _ in recorder.seen])
         mean.append(z.mean.astype(np.float32))
         log_precision.append(np.log(z.precision).astype(np.float32))

@@ -16,7 +16,7 @@ from scipy.special import expit
 from heliograph.datasets import load as load_dataset
 from heliograph.datasets import logistic_regression_problem, read_splits, split
 from heliograph.engine import Model, Posterior, after
-from heliograph.errors import OracleWarning
+from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.experiments.recording import recorded_messages
 from heliograph.factors.black_box import BlackBox, factor
 from heliograph.families import Beta, Gaussian, MultivariateGaussian
@@ -149,7 +149,8 @@ def _infer(
     else:
         model.bernoulli("y", box(z), observed=problem.y)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OracleWarning)  # counted in the row as failed messages
+        for kind in (OracleWarning, ConvergenceWarning, AccuracyWarning):  # the row counts and measures all of these
+            warnings.simplefilter("ignore", kind)
         posterior = model.infer(stop=after(sweeps), seed=seed, progress=False, **settings)
     seconds = time.perf_counter() - start
     belief = posterior[w]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.datasets import logistic_regression_problem
-from heliograph.engine import Model, after
+from heliograph.engine import Model, after, steps
 from heliograph.factors import Logistic
 from heliograph.factors.black_box import factor
 from heliograph.families import Beta, Family, concatenate
@@ -53,7 +53,8 @@ def recorded_messages(
         model = Model()
         w = model.gaussian("w", np.zeros(d), covariance=np.eye(d))
         model.bernoulli("y", logistic(problem.X @ w), observed=problem.y)
-        model.infer(operator=recorder, stop=after(sweeps), progress=False)
+        for _ in steps(model, operator=recorder, stop=after(sweeps)):
+            pass
         tuples += recorder.seen
     z, out = (concatenate([t[j] for t in tuples]) for j in range(2))
     order = np.random.default_rng([seed, n_problems]).permutation(len(z))[:most]

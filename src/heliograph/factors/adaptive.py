@@ -21,6 +21,7 @@ _LEVELS = 60  # halvings after which a panel is as narrow as two neighbouring nu
 # Legendre coefficients 14 and 15 below this share of the row's integral: they fall geometrically, and Gauss' rule
 # is exact to degree 31, so its error is about the square of what is left out
 _RESOLVED = 1e-9
+_UNSURE = 1e-3  # share of the integral in unresolved panels from which on there is no answer: their error is its square
 _MOST = 2000  # panels a row: more are only needed where the density itself is rounding noise
 
 
@@ -58,7 +59,8 @@ def adapt(
 
     All is measured from the row's `centre` (0 if there is none), so that a density much narrower than its place keeps
     its digits. `offset` is (panels, nodes) and `row` (panels, 1). `tests` gives functions, 0 or more, whose expectations
-    matter and that may be large where the density is small: they are resolved too.
+    matter and that may be large where the density is small: they are resolved too. A row whose edges or density are
+    not numbers, or that has no mass between its edges, ends with NaN for its integral and for every mean.
 
     >>> r = adapt(lambda x, row: -0.5 * ((x - 3) * 1e5) ** 2, np.array([[-100.0, 100.0]]))
     >>> r.mean(r.x), np.allclose(r.log_z, 0.5 * np.log(2 * np.pi * 1e-10))
@@ -67,6 +69,9 @@ def adapt(
     centre = np.zeros(edges.shape[0]) if centre is None else centre
     edges = edges - centre[:, None]
     n_rows = edges.shape[0]
+    lost = np.asarray(~np.isfinite(edges).all(axis=1))
+    if lost.any():
+        edges = np.where(lost[:, None], np.arange(edges.shape[1]) > 0, edges)  # one panel for a lost row, of NaN below
     nodes, weights = legendre(_NODES)
     tail = _tail_rows(_NODES)
     left, right = edges[:, :-1].ravel(), edges[:, 1:].ravel()
@@ -78,11 +83,17 @@ def adapt(
     settled: list[np.ndarray] = []  # sums over finished panels, per row and test, relative to exp(scale)
     scale = np.zeros(n_rows)
     spent = np.zeros(n_rows, dtype=int)  # panels so far
+    unsure = np.zeros(n_rows)  # what panels that could not be halved further may be wrong by, relative to exp(scale)
     for level in range(_LEVELS):
         spent += np.bincount(row, minlength=n_rows)
         x = left[:, None] + (right - left)[:, None] * nodes
         log_p = log_density(x, row[:, None])
         peak = log_p.max(axis=1, initial=-np.inf)
+        wrong = ~(peak < np.inf)
+        if wrong.any() or lost.any():  # nothing is left to resolve in such a row
+            lost[row[wrong]] = True
+            log_p[lost[row]] = np.nan
+            peak[lost[row]] = -np.inf
         highest = top.copy()
         np.maximum.at(highest, row, peak)
         base = np.where(np.isfinite(highest), highest, 0.0)
@@ -90,8 +101,11 @@ def adapt(
         values = [p] if tests is None else [p, *(p * np.abs(t) for t in tests(x, row[:, None]))]
         width = right - left
         # from the last level's scale to this one's; only those that underflowed there could overflow here
-        settled = [s * np.exp(np.minimum(scale - base, 700.0)) for s in settled] or [np.zeros(n_rows) for _ in values]
+        rise = np.exp(np.minimum(scale - base, 700.0))
+        settled = [s * rise for s in settled] or [np.zeros(n_rows) for _ in values]
+        unsure = unsure * rise
         scale = base
+        doubt = width * np.abs(p @ tail).max(axis=1)
         good = np.ones(row.shape[0], dtype=bool)
         found = np.zeros(n_rows, dtype=bool)
         parts = []
@@ -107,8 +121,11 @@ def adapt(
         if not found.all():
             good = np.where(found[row], good, ~_near_top(peak, left, row, highest))
         middle = 0.5 * (left + right)
-        good |= spent[row] > _MOST
-        good |= (middle <= left) | (middle >= right) | (level == _LEVELS - 1)
+        good |= lost[row]
+        forced = ~good & ((spent[row] > _MOST) | (middle <= left) | (middle >= right) | (level == _LEVELS - 1))
+        if forced.any():
+            good |= forced
+            unsure += np.bincount(row[forced], weights=doubt[forced], minlength=n_rows)
         done.append((row[good], left[good], right[good], log_p[good]))
         np.maximum.at(top, row[good], peak[good])
         settled = [
@@ -124,9 +141,9 @@ def adapt(
     base = np.where(np.isfinite(top), top, 0.0)
     weight = (right - left)[:, None] * weights * np.exp(log_p - base[row][:, None])
     total = np.bincount(row, weights=weight.sum(axis=1), minlength=n_rows)
-    some = total > 0
-    weight /= np.where(some, total, 1.0)[row][:, None]
-    log_z = np.where(some, base + np.log(np.where(some, total, 1.0)), -np.inf)
+    total = np.where((total > 0) & (unsure * np.exp(np.minimum(scale - base, 700.0)) <= _UNSURE * total), total, np.nan)
+    weight /= total[row][:, None]
+    log_z = base + np.log(total)
     return Rule(row, left[:, None] + (right - left)[:, None] * nodes, weight, log_z, centre)
 
 
@@ -159,15 +176,41 @@ def bounded_exp(u: np.ndarray) -> np.ndarray:
 def real_roots(coefficients: np.ndarray, default: np.ndarray) -> np.ndarray:
     """The real roots (rows, k) of monic polynomials ``x^k + c[0] x^(k-1) + ... + c[k-1]``, `default` for the others.
 
-    Good to a few digits, to know where a density turns; a nearly double root counts as real.
+    Good to a few digits, to know where a density turns; a nearly double root counts as real. Where a coefficient is
+    not a number all roots are `default`.
     """
     rows, k = coefficients.shape
     companion = np.zeros((rows, k, k))
     companion[:, np.arange(1, k), np.arange(k - 1)] = 1.0
-    companion[:, 0, :] = -coefficients
-    roots = np.linalg.eigvals(companion)
-    real = np.abs(roots.imag) <= 1e-3 * np.abs(roots)
-    return np.where(real, roots.real, default[:, None])
+    fine = np.asarray(np.isfinite(coefficients).all(axis=1))
+    companion[:, 0, :] = -np.where(fine[:, None], coefficients, 0.0)
+    roots = _eigenvalues(companion)
+    # a root far smaller than the largest is rounding: of the reversed polynomial it is the largest
+    size = np.abs(roots)
+    tiny = fine & (size.min(axis=1) < 1e-8 * size.max(axis=1)) & (coefficients[:, -1] != 0)
+    if tiny.any():
+        c = coefficients[tiny]
+        companion[tiny, 0, :] = -np.concatenate([c[:, -2::-1], np.ones((len(c), 1))], axis=1) / c[:, -1:]
+        known = np.asarray(np.isfinite(companion[tiny]).all(axis=(1, 2)))
+        inverse = _eigenvalues(np.where(known[:, None, None], companion[tiny], 0.0))
+        inverse = np.take_along_axis(inverse, np.abs(inverse).argsort(axis=1)[:, ::-1], axis=1)  # smallest root first
+        order = size[tiny].argsort(axis=1)
+        old = np.take_along_axis(roots[tiny], order, axis=1)
+        small = (np.abs(old) < 1e-4 * np.abs(old[:, -1:])) & known[:, None] & (inverse != 0)
+        roots = roots.astype(complex)
+        roots[tiny] = np.where(small, 1.0 / np.where(inverse == 0, 1.0, inverse), old)
+    real = (np.abs(np.imag(roots)) <= 1e-3 * np.abs(roots)) & fine[:, None]
+    return np.where(real, np.real(roots), default[:, None])
+
+
+def _eigenvalues(matrices: np.ndarray) -> np.ndarray:
+    """Eigenvalues of each matrix, NaN where LAPACK's iteration does not converge."""
+    try:
+        return np.linalg.eigvals(matrices)
+    except np.linalg.LinAlgError:
+        if len(matrices) == 1:
+            return np.full(matrices.shape[:2], np.nan)
+        return np.concatenate([_eigenvalues(m[None]) for m in matrices])
 
 
 def _tail_rows(n: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heliograph.errors import UnsupportedError
+from heliograph.factors.rows import isolated
 from heliograph.families import Family
 
 __all__ = ["Factor", "Incoming"]
@@ -26,6 +27,11 @@ class Factor:
 
     A subclass sets the class attributes below and writes `message` or `belief` (the other follows by the algebra)
     and `log_z`. Both are vectorised over the plate and must hold for point masses, uniform messages and far tails.
+
+    One bad row costs that row. Where a message cannot be computed (what came in is not a number, or lies beyond what
+    floating point can hold) its natural parameters are NaN, `log_z` is NaN there too, and no other row notices: the
+    three methods of every subclass are wrapped by `rows.isolated`, which sees to it. An error is raised only for what
+    is wrong with the model itself, a contradiction or a combination that is not supported.
     """
 
     name: ClassVar[str] = ""
@@ -35,6 +41,13 @@ class Factor:
     data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not cls.learns:  # what a black box fails at, its oracle says itself, row by row
+            for name in ("message", "belief", "log_z"):
+                if name in vars(cls):
+                    setattr(cls, name, isolated(vars(cls)[name]))
 
     @property
     def child(self) -> str:

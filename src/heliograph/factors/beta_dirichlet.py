@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import logsumexp, psi
+from scipy.special import logsumexp
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.prior import log_overlap
 from heliograph.families import Beta, Categorical, Dirichlet, Family
+from heliograph.families.inversions import raised_centre
 
 __all__ = ["BetaFactor", "CategoricalDirichlet", "DirichletFactor"]
 
@@ -84,7 +85,7 @@ class CategoricalDirichlet(Factor):
         self.check_port(to)
         p, x = self._read(incoming)
         if to == "x":
-            return Categorical.from_log_p(_log_mean(p))
+            return Categorical.from_log_p(_log_mean(p), strict=False)
         if np.all(x.is_point):
             return Dirichlet.from_naturals((_one_hot(x),))
         return self._to_p(p, x)
@@ -123,8 +124,7 @@ class CategoricalDirichlet(Factor):
         log_w = np.log(a) + np.where(soft[..., None], _log_p(x), 0.0)
         w = np.exp(log_w - logsumexp(log_w, axis=-1, keepdims=True))
         # psi(a + 1) = psi(a) + 1 / a
-        mean_log = psi(a) + w / a - psi(total) - 1.0 / total
-        projected = Dirichlet.from_statistics(mean_log)
+        projected = Dirichlet.from_log_centre_and_gap(*raised_centre(a, w / a - 1.0 / total), strict=False)
         message = np.where(soft[..., None], projected.naturals[0] - (a - 1.0), 0.0)
         return Dirichlet.from_naturals((np.where(x.is_point[..., None], _one_hot(x), message),))
 

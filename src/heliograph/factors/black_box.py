@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.families.base import as_real
+from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.operators.registry import make_operator
 from heliograph.oracles import Answer, Sampler, evaluate, sampler_of
@@ -39,31 +40,71 @@ class Conduct:
     oracle: Any = None
     tolerance: float = 1e-3
     executor: Any = None
-    n_factors: int = 1  # black-box elements in the whole model, among which the tolerance is shared
+    n_factors: int = 1  # messages of black boxes in a sweep of the whole model, among which the tolerance is shared
+    shared: dict[int, Any] = field(default_factory=dict, repr=False)  # id of a factor -> graph.shared.Shared
     latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
-    # sums of the nats and of their roots, since the last estimate and at it
-    _sweep: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict, repr=False)
-    _last: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict, repr=False)
+    # what the messages of each direction may be wrong by, since the last estimate and at it
+    _sweep: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
+    _last: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
 
-    def note(self, factor: BlackBox, to: str, reply: Reply) -> None:
-        """Remember how wrong the messages of one call may be; NaN where some were predicted and nobody says."""
-        if reply.expected_kl is not None:
-            nats, roots = float(reply.expected_kl.sum()), float(np.sqrt(reply.expected_kl).sum())
-        else:
-            nats, roots = (0.0, 0.0) if reply.asked.all() else (np.nan, np.nan)
-        before = self._sweep.get((id(factor), to), (0.0, 0.0))
-        self._sweep[id(factor), to] = before[0] + nats, before[1] + roots
+    def setting(self, factor: BlackBox) -> Setting:
+        """What an operator is told about this run."""
+        tolerance = self.tolerance / max(self.n_factors, 1)
+        known = self.shared.get(id(factor))
+        share, together = (1.0, 1) if known is None else (min(1.0, known.unknowns / known.size), known.together)
+        return Setting(
+            tolerance, factor.sampler, factor._evaluate, reference_of(factor.sampler), share=share, together=together
+        )
+
+    def note(self, factor: BlackBox, to: str, cavity: Any, reply: Reply) -> None:
+        """Remember how wrong the messages of one call may be."""
+        before = self._sweep.get((id(factor), to), _NO_ERRORS)
+        setting = self.setting(factor)
+        self._sweep[id(factor), to] = before.and_those_of(reply, cavity, setting)
 
     def error_estimate(self) -> float:
         """Nats that learned messages may have added to the posterior, by the latest message of every direction.
 
-        The geometric mean of what they would add if they were independent and if all pulled the same way. NaN where an
-        operator predicts without saying how wrong it may be, as all but the default one do.
+        Infinite where a message could not be had: what it would have been is unknown. NaN where an operator predicts
+        without saying how wrong it may be, as all but the default one do.
         """
         self._last.update(self._sweep)
         self._sweep = {}
-        nats, roots = (sum(pair[k] for pair in self._last.values()) for k in (0, 1))
-        return float(np.sqrt(nats) * roots)
+        errors = [e.joint() for e in self._last.values()]
+        return float(np.inf) if np.inf in errors else float(sum(errors))
+
+
+class _Errors(NamedTuple):
+    """Sums over the messages of one direction in one sweep."""
+
+    asked: float = 0.0  # nats of messages that an oracle answered: their errors are independent
+    nats: float = 0.0  # of predicted messages
+    roots: float = 0.0  # of their square roots: predictions of one regression err alike
+    unknowns: float = 0.0  # that the messages share
+
+    def and_those_of(self, reply: Reply, cavity: Any, setting: Setting) -> _Errors:
+        """With the messages of one more call."""
+        kl, asked = reply.expected_kl, reply.asked
+        if reply.failed.any():
+            return self._replace(asked=np.inf)
+        if kl is None:
+            return self if asked.all() else self._replace(nats=np.nan)
+        predicted = kl[~asked] if asked.any() else kl
+        share = leverage(reply.message, cavity) if len(predicted) else None
+        return _Errors(
+            self.asked + float(kl[asked].sum()),
+            self.nats + float(predicted.sum()),
+            self.roots + float(np.sqrt(predicted).sum()),
+            self.unknowns + shared_unknowns(share, len(kl), setting),
+        )
+
+    def joint(self) -> float:
+        """What they may do to the posterior together."""
+        coherent = self.roots**2 / self.unknowns if self.roots else 0.0
+        return RARE * (self.asked + max(coherent, self.nats) if not np.isnan(self.nats) else self.asked + np.nan)
+
+
+_NO_ERRORS = _Errors()
 
 
 def factor(
@@ -199,13 +240,13 @@ class BlackBox(Factor):
         oracle = oracle_named(self.oracle if conduct.oracle is None else conduct.oracle)
         calls = OracleCalls(self, oracle, conduct.rng, conduct.executor, to, conduct.latest)
         try:
-            reply = operator.send(conduct.rng, to, incoming, calls, self._setting(conduct))
+            reply = operator.send(conduct.rng, to, incoming, calls, conduct.setting(self))
         finally:
             self.n_asked += calls.n_asked
             self.n_evaluations += calls.n_evaluations
         self.n_messages += len(reply.asked)
         self.n_evaluations += reply.n_evaluations
-        conduct.note(self, to, reply)
+        conduct.note(self, to, incoming[to], reply)
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,
@@ -268,10 +309,11 @@ class BlackBox(Factor):
         self.check_port(to)
         self._refuse_power(power)
         answer = self.ask(incoming, oracle=oracle, seed=seed)
-        if answer.failed.any():
+        failed = answer.failed_at(to)
+        if failed.any():
             raise FactorError(
-                f"the oracle could not answer {int(answer.failed.sum())} of {len(answer.failed)} messages of factor "
-                f"{self.name!r} to {to!r} (first: row {int(np.argmax(answer.failed))}); give it more draws, or look at "
+                f"the oracle could not answer {int(failed.sum())} of {len(failed)} messages of factor "
+                f"{self.name!r} to {to!r} (first: row {int(np.argmax(failed))}); give it more draws, or look at "
                 ".ask(incoming) for its diagnostics"
             )
         return answer.beliefs[to]
@@ -302,7 +344,7 @@ class BlackBox(Factor):
             return self.ask(incoming, oracle=oracle, seed=seed).log_z
         rng = np.random.default_rng(seed)  # reading a posterior must not change what the run would draw next
         calls = OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng, conduct.executor)
-        log_z = learned(rng, self._ordered(incoming), calls, self._setting(conduct))
+        log_z = learned(rng, self._ordered(incoming), calls, conduct.setting(self))
         self.n_asked += calls.n_asked
         self.n_evaluations += calls.n_evaluations
         return log_z
@@ -326,11 +368,6 @@ class BlackBox(Factor):
         if missing:
             raise ModelError(f"factor {self.name!r} needs a message at every port; {missing} have none")
         return {p: incoming[p] if isinstance(incoming[p], Family) else np.asarray(incoming[p]) for p in self.ports}
-
-    def _setting(self, conduct: Conduct) -> Setting:
-        # n errors of one regression add to between n and n^2 times one: see docs/decisions/0204
-        tolerance = conduct.tolerance / max(conduct.n_factors, 1) ** 1.5
-        return Setting(tolerance, self.sampler, self._evaluate, reference_of(self.sampler))
 
     def _evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         return evaluate(rng, self.sampler, inputs)

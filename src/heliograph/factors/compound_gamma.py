@@ -11,7 +11,7 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.exponential_tilt import cliff, exp_beyond_tangent
 from heliograph.factors.incoming import as_message
 from heliograph.factors.logistic_tilt import beyond_tangent
-from heliograph.factors.quadrature import DROP, Panels, chunks, newton_from_above, split_evenly
+from heliograph.factors.quadrature import DROP, Panels, chunks, newton_from_above, split_evenly, steep
 from heliograph.families import Family, Gamma
 
 __all__ = ["CompoundGamma"]
@@ -64,7 +64,7 @@ class CompoundGamma(Factor):
         a, b = np.where(prime, s, 0.5), np.where(prime, 2.0 * power - s, 1.5)
         log_mean = np.where(prime, np.log(a / (b - 1.0)), log_mean)
         gap = np.where(prime, np.log(a / (b - 1.0)) - psi(a) + psi(b), gap)
-        belief = Gamma.from_mean_and_log_gap(np.exp(log_mean), gap)
+        belief = Gamma.from_mean_and_log_gap(np.exp(log_mean), gap, strict=False)
         naturals = (
             np.where(soft | prime, n, old.reshape(-1)).reshape(tau.shape)
             for n, old in zip(belief.naturals, tau.naturals, strict=True)
@@ -103,7 +103,9 @@ class _Rows:
 
         # the mean of tau itself may lie far to the right of the peak in log tau, so there the window is its
         high = newton_from_above(cliff(log_height, 1.0), lambda d: fall(d, 1.0, 1.0), 12)
-        start = (DROP + height - n * log_expit(-x0)) / s  # far to the left only s x is left
+        # far to the left only s x is left; near the peak exp(-d) - 1 + d > d^2 / (2 + d), the closer bound for large s
+        start = (DROP + height - n * log_expit(-x0)) / s
+        start = np.minimum(start, steep(height))
         low = -newton_from_above(start, lambda d: fall(d, -1.0, 0.0), 12)
         zero = np.zeros_like(low)
         bends = [-x0[:, None] + _BENDS, -log_height[:, None] + _CLIFF]
@@ -114,7 +116,7 @@ class _Rows:
         beyond, _ = _softplus_beyond(d, of(x0))
         cost, _ = exp_beyond_tangent(d, of(log_height))
         log_mass = panels.tilt(of(rest) * d - cost - n * beyond)
-        self.log_z = log_mass + Gamma(s, r).log_density(np.exp(x0)) + x0 + n * log_expit(-x0)
+        self.log_z = log_mass + Gamma.from_naturals((s - 1.0, r)).log_density(np.exp(x0)) + x0 + n * log_expit(-x0)
         move = panels.integrate(d)
         self.gap = panels.log_mean_exp(d - of(move))
         self.log_mean = x0 + move + self.gap

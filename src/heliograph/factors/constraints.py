@@ -43,7 +43,7 @@ class Positive(Factor):
             m, v, proper, point = _cavity(x)
             t = m / np.sqrt(v)
             odds = np.where(proper, log_ndtr(t) - log_ndtr(-t), 0.0)
-            return Bernoulli.from_log_odds(np.where(point, np.where(m > 0, np.inf, -np.inf), odds))
+            return Bernoulli.from_log_odds(np.where(point, np.where(m > 0, np.inf, -np.inf), odds), strict=False)
         m, v, proper, point = _cavity(x)
         odds = y.log_odds
         sd = np.sqrt(v)
@@ -103,7 +103,7 @@ class Between(Factor):
             none = np.isneginf(outside)
             odds = np.where(none, np.inf, inside - np.where(none, 0.0, outside))
             odds = np.where(parts.point, np.where(parts.holds, np.inf, -np.inf), odds)
-            return Bernoulli.from_log_odds(odds.reshape(shape))
+            return Bernoulli.from_log_odds(odds.reshape(shape), strict=False)
         shift, precision = parts.site(np.broadcast_to(y.log_odds, shape).reshape(-1))
         return Gaussian.from_naturals((shift.reshape(shape), precision.reshape(shape)))
 

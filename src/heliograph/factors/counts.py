@@ -12,7 +12,8 @@ from heliograph.factors.exponential_tilt import exponential_tilt
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.quadrature import cavity_of, gaussian_site
 from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian
-from heliograph.families.stirling import binet, trigamma
+from heliograph.families.inversions import raised_centre
+from heliograph.families.stirling import binet, digamma_gap, trigamma
 
 __all__ = ["BernoulliBeta", "Binomial", "Poisson", "PoissonLog"]
 
@@ -40,7 +41,7 @@ class BernoulliBeta(Factor):
         self.check_port(to)
         p, y = as_message(self, incoming, "p"), as_message(self, incoming, "y")
         if to == "y":
-            return Bernoulli.from_log_odds(self._log_odds(p, power))
+            return Bernoulli.from_log_odds(self._log_odds(p, power), strict=False)
         one = np.full(p.shape, power)
         if y.point is not None:
             yes = np.where(y.point == 1, one, 0.0)
@@ -52,15 +53,11 @@ class BernoulliBeta(Factor):
             return Beta.from_naturals((yes, no))
         a, b = np.where(soft, p.a, 1.0), np.where(soft, p.b, 1.0)
         w, u, _ = self._weights(a, b, np.where(soft, y.naturals[0], 0.0), power)
-        total = digamma(a + b + power)
-        if power == 1.0:
-            logs = digamma(a) + w / a - total, digamma(b) + u / b - total
-        else:
-            logs = (
-                w * digamma(a + power) + u * digamma(a) - total,
-                w * digamma(b) + u * digamma(b + power) - total,
-            )
-        belief = Beta.from_statistics(*logs)
+        # what E log p and E log(1 - p) gain on those of the cavity, and by that its own logit and gap
+        total = _digamma_rise(a + b, power)
+        first, second = w * _digamma_rise(a, power) - total, u * _digamma_rise(b, power) - total
+        log_centre, gap = raised_centre(np.stack([a, b], axis=-1), np.stack([first, second], axis=-1))
+        belief = Beta.from_mean_logit_and_gap(log_centre[..., 0] - log_centre[..., 1], gap, strict=False)
         fill = zip((yes, no), belief.naturals, p.naturals, strict=True)
         return Beta.from_naturals(tuple(np.where(soft, n - c, hard) for hard, n, c in fill))
 
@@ -144,7 +141,9 @@ class Binomial(Factor):
             log_z = _log_beta_binomial(k, n, a, b)
         else:
             log_z = power * _log_choose(n, k)
-            log_z = log_z + Beta(a + power * k, b + power * (n - k)).log_normaliser() - Beta(a, b).log_normaliser()
+            # up to the power of the binomial coefficient the powered factor is a binomial of powered counts
+            more, less = power * k, power * (n - k)
+            log_z = log_z + _log_beta_binomial(more, more + less, a, b) - _log_choose(more + less, more)
         if not np.all(soft):
             wild = Beta.from_naturals((p.naturals[0] + power * k, p.naturals[1] + power * (n - k)))
             log_wild = np.where(wild.proper, wild.log_normaliser() + power * _log_choose(n, k), np.inf)
@@ -304,7 +303,22 @@ def _log_rise(a: np.ndarray, total: np.ndarray, power: float) -> np.ndarray:
     """``log E p^power`` of a Beta(a, total - a)."""
     if power == 1.0:
         return np.log(a / total)
-    return gammaln(a + power) - gammaln(a) - gammaln(total + power) + gammaln(total)
+    return power * np.log(a / total) + _stirling_rise(a, power) - _stirling_rise(total, power)
+
+
+def _stirling_rise(a: np.ndarray, power: float) -> np.ndarray:
+    """``log Gamma(a + power) - log Gamma(a) - power log a``, which tends to 0 for large a, without cancellation."""
+    small = a < 1.0
+    far = np.where(small, 1.0, a)
+    rise = (far + power - 0.5) * np.log1p(power / far) - power + binet(far + power) - binet(far)
+    return np.where(small, gammaln(a + power) - gammaln(a) - power * np.log(a), rise)
+
+
+def _digamma_rise(a: np.ndarray, power: float) -> np.ndarray:
+    """``psi(a + power) - psi(a)``, without cancellation."""
+    if power == 1.0:
+        return 1.0 / a
+    return np.log1p(power / a) + (digamma_gap(a) - digamma_gap(a + power))
 
 
 def _misfit(k: np.ndarray, mean: np.ndarray) -> np.ndarray:

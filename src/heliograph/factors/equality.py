@@ -7,8 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.line import gaussian_overlap
-from heliograph.factors.plane import vector_overlap
 from heliograph.factors.prior import Prior, log_overlap
 from heliograph.families import (
     Bernoulli,
@@ -55,12 +53,7 @@ class Equal(Factor):
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of the product of both messages."""
         both = _read(incoming)
-        a, b = both["a"], both["b"]
-        if isinstance(a, Gaussian) and isinstance(b, Gaussian):
-            return gaussian_overlap(a, b)
-        if isinstance(a, MultivariateGaussian) and isinstance(b, MultivariateGaussian):
-            return vector_overlap(a, b)
-        return log_overlap(a, b)
+        return log_overlap(both["a"], both["b"])
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The other end."""

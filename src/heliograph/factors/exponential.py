@@ -69,7 +69,7 @@ class Exp(Factor):
         mean, gap = exponential_gap(m, v, a, np.maximum(r, 0.0))
         point = known & (v == 0)
         belief = Gamma.from_mean_and_log_gap(
-            np.exp(np.clip(mean + gap, -_LARGEST, _LARGEST)), np.where(point, 1.0, gap)
+            np.exp(np.clip(mean + gap, -_LARGEST, _LARGEST)), np.where(point, 1.0, gap), strict=False
         )
         good = known & (r >= 0)
         _, wild, shape, rate = _wild(z, a, r)

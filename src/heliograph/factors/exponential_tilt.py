@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import wrightomega
 
-from heliograph.factors.quadrature import DROP, Panels, Tilt, chunks, newton_from_above, split_evenly
+from heliograph.factors.quadrature import DROP, Panels, Tilt, chunks, newton_from_above, split_evenly, steep
 
 __all__ = ["cliff", "exp_beyond_tangent", "exponential_gap", "exponential_tilt"]
 
@@ -55,7 +55,8 @@ class _Rows:
         gauss = np.sqrt(2.0 * DROP * v)
         start = np.minimum(lift * v + np.sqrt((lift * v) ** 2 + 2.0 * DROP * v), cliff(log_height, lift))
         high = newton_from_above(start, lambda d: _fall(d, 1.0, v, log_height, lift), 8)
-        low = -newton_from_above(gauss, lambda d: _fall(d, -1.0, v, log_height), 10)
+        left = np.minimum(gauss, steep(np.exp(np.minimum(log_height, 700.0))))
+        low = -newton_from_above(left, lambda d: _fall(d, -1.0, v, log_height), 10)
         zero = np.zeros_like(low)
         bends = np.maximum(-log_height, -1e300)[:, None] + _BENDS
         breaks = [split_evenly(low, zero, 4), split_evenly(zero, high, 4), np.minimum(bends, 1e300)]
@@ -119,7 +120,10 @@ def cliff(log_height: np.ndarray, lift: float = 0.0) -> np.ndarray:
     far = np.logaddexp(0.0, _LOG_DROP - log_height)
     reach = 2.0 + np.logaddexp(0.0, np.log(DROP + 2.0 * lift * np.minimum(far, 1e300)) - log_height)
     if lift:
-        return reach
+        # exp(d) - 1 - d > d^2 / 2, so this is above as well, and far closer where the height is large
+        root = np.exp(np.maximum(-log_height, -700.0))
+        square = lift * root + np.sqrt((lift * root) ** 2 + 2.0 * DROP * root)
+        return np.minimum(reach, np.where(log_height > 0, square, np.inf))
     return np.minimum(reach, np.exp(np.minimum(0.5 * (np.log(2.0 * DROP) - log_height), 700.0)))
 
 

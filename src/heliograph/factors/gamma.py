@@ -56,7 +56,9 @@ class GammaRate(Factor):
         if np.any(needed):
             tilt = _tilt(s, rate, x, power, needed, to)
             good = tilt.valid
-            belief = Gamma.from_mean_and_log_gap(np.where(good, tilt.mean, 1.0), np.where(good, tilt.log_gap, 1.0))
+            belief = Gamma.from_mean_and_log_gap(
+                np.where(good, tilt.mean, 1.0), np.where(good, tilt.log_gap, 1.0), strict=False
+            )
             first = np.where(good, belief.naturals[0] - own.naturals[0], first)
             second = np.where(good, belief.naturals[1] - own.naturals[1], second)
         return Gamma.from_naturals((first, second))
@@ -77,9 +79,9 @@ class GammaRate(Factor):
             if np.any(fine):
                 shape, b = np.where(fine, shape, 1.0), np.where(fine, b, 1.0)
                 at = shape / b
-                log_f = power * (Gamma(s, value).log_density(at) if own is x else Gamma(s, at).log_density(value))
-                log_z = np.where(fine, own.log_density(at) + log_f - Gamma(shape, b).log_density(at), log_z)
-        return np.where(at_rate & at_x, power * Gamma(s, vr).log_density(vx), log_z)
+                log_f = power * (_gamma(s, value).log_density(at) if own is x else _gamma(s, at).log_density(value))
+                log_z = np.where(fine, own.log_density(at) + log_f - _gamma(shape, b).log_density(at), log_z)
+        return np.where(at_rate & at_x, power * _gamma(s, vr).log_density(vx), log_z)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Its own port too, unless the other end is a point mass."""
@@ -91,6 +93,11 @@ class GammaRate(Factor):
         rate, x = as_message(self, incoming, "rate"), as_message(self, incoming, "x")
         shape = np.broadcast_shapes(s.shape, rate.shape, x.shape)
         return np.broadcast_to(s, shape), rate.broadcast_to(shape), x.broadcast_to(shape)
+
+
+def _gamma(shape: np.ndarray, rate: np.ndarray) -> Gamma:
+    """A Gamma whose parameters are not looked at: one that has overflowed concerns its own row only."""
+    return Gamma.from_naturals((shape - 1.0, rate))
 
 
 class _Tilt(NamedTuple):

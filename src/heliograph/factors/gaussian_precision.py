@@ -85,7 +85,9 @@ class GaussianPrecision(Factor):
         own = precision.naturals
         # a message of rate 0 gives tau no mean
         soft = tilt.valid & ~precision.is_point & ~tilt.silent & (own[1] > 0)
-        belief = Gamma.from_mean_and_log_gap(np.where(soft, tilt.mean, 1.0), np.where(soft, tilt.log_gap, 1.0))
+        belief = Gamma.from_mean_and_log_gap(
+            np.where(soft, tilt.mean, 1.0), np.where(soft, tilt.log_gap, 1.0), strict=False
+        )
         half, rate = np.where(soft, belief.naturals[0] - own[0], 0.0), np.where(soft, belief.naturals[1] - own[1], 0.0)
         # x and mean known: the conjugate message, which never looks at its own port
         known = x.is_point & mean.is_point
@@ -150,7 +152,8 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
     mean_tau, gap = np.where(closed, shape_known / rate_known, 1.0), np.where(closed, digamma_gap(shape_known), 1.0)
     # Bayes' rule at one point, where the Gamma functions of large shapes cancel inside the densities
     log_f = 0.5 * power * (np.log(mean_tau) - _LOG_2PI - mean_tau * d**2)
-    log_known = precision.log_density(mean_tau) + log_f - Gamma(shape_known, rate_known).log_density(mean_tau)
+    after = Gamma.from_naturals((shape_known - 1.0, rate_known))
+    log_known = precision.log_density(mean_tau) + log_f - after.log_density(mean_tau)
     log_z = np.where(closed, log_known, log_z)
 
     wide = tame & ~both_known & ~at & (a + 0.5 > 0) & ((b > 0) | ((b == 0) & (a < 0)))

@@ -85,8 +85,13 @@ def weighted_sum_log_scale(a: Gaussian, b: Gaussian, c: float = 1.0, d: float = 
 def add_noise(m: Gaussian, variance: np.ndarray) -> Gaussian:
     """The message to x + N(0, variance) of the message to x; uniform where that diverges."""
     s, t = m.naturals
+    grow = variance * t
+    grow += 1.0
+    if m.point is None and 0.0 < grow.min(initial=1.0) <= grow.max(initial=1.0) < np.inf:  # the usual plate
+        return Gaussian.from_naturals((s / grow, t / grow))
     grow = 1.0 + np.where(t == 0, 0.0, variance) * t
     finite = grow > 0
+    # noise beyond all numbers leaves nothing to say, and nothing divided by it is 0
     safe = np.where(finite, grow, 1.0)
     shift, precision = np.where(finite, s / safe, 0.0), np.where(finite, t / safe, 0.0)
     if m.point is None:

@@ -44,7 +44,8 @@ class LogisticBernoulli(Factor):
         if to == "y":
             m, v, known = (a.reshape(-1) for a in cavity_of(z))
             yes, no = _both_labels(m, v, power)
-            return Bernoulli.from_log_odds(np.where(known, yes.log_z - no.log_z, 0.0).reshape(z.shape))
+            odds = np.where(known, yes.log_z - no.log_z, 0.0)
+            return Bernoulli.from_log_odds(odds.reshape(z.shape), strict=False)
         if power == 1.0 and z.point is None and y.point is not None:
             label = 2.0 * y.point - 1.0
             tau = z.naturals[1]
@@ -156,7 +157,7 @@ class Logistic(Factor):
         soft = ~(known & (v == 0))
         # a probability below exp(-300) is held there: the other parameter of its Beta would overflow
         mean = np.where(soft, np.clip(mean, -_FARTHEST, _FARTHEST), mean)
-        belief = Beta.from_mean_logit_and_gap(mean, np.where(soft, np.maximum(gap, _SMALLEST), 0.0))
+        belief = Beta.from_mean_logit_and_gap(mean, np.where(soft, np.maximum(gap, _SMALLEST), 0.0), strict=False)
         if not known.all():
             # exp(shift z) times the Beta message is a Beta on the logit's axis
             _, good, wild_a, wild_b = _wild(z, a, b)

@@ -20,6 +20,7 @@ from heliograph.factors.quadrature import (
     chunks,
     newton_from_above,
     split_evenly,
+    steep,
 )
 
 __all__ = ["beyond_tangent", "logistic_gap", "logistic_tilt"]
@@ -82,7 +83,10 @@ class _Bell:
         self.z0 = z0 = _peak(-np.abs(c), m, v, a, b)
         n = np.maximum(self.n, 0.0)
         gauss = np.sqrt(2.0 * DROP * v * np.where(self.n < 0, 2.0, 1.0))
-        low = -newton_from_above(gauss, lambda d: _fall(d, -1.0, z0, v, n), 10)
+        # the slope's slope p q falls no faster than exp(-|d|), so the fall is at least n p q (exp(-d) - 1 + d)
+        bent = n * expit(z0) * expit(-z0)
+        near = np.minimum(gauss, steep(bent))
+        low = -newton_from_above(near, lambda d: _fall(d, -1.0, z0, v, n), 10)
         end = top = np.zeros_like(z0)
         if lift:
             end = -z0
@@ -90,7 +94,8 @@ class _Bell:
             # the lifted density is highest near d = v, or where the lift ends
             tops = (-DROP - _fall(d, 1.0, z0, v, n, end)[0] for d in (np.minimum(v, end), end))
             top = np.maximum(top, np.maximum(*tops))
-        high = newton_from_above(gauss, lambda d: _fall(d, 1.0, z0, v, n, end, top), 10)
+        start = np.minimum(gauss, steep(bent, 1.0)) if lift else near
+        high = newton_from_above(start, lambda d: _fall(d, 1.0, z0, v, n, end, top), 10)
         bend = np.log(np.maximum(n, 1.0))
         breaks = [
             split_evenly(low, np.zeros_like(low), 4),
@@ -138,18 +143,25 @@ class _Hills:
         # each half measured from its own hill: squares of small distances, so that far hills lose no digits
         side = self.z > 0
         from_hill = self.z - np.where(side, of(right), of(left))
-        height = np.where(side, of(0.5 * n * c), of(-0.5 * n * c))
+        # heights from the higher hill: as large numbers they would round the densities away
+        height = np.where(side == of(n * c > 0), 0.0, of(-np.abs(n * c)))
         rise = of(n) * np.log1p(np.exp(-np.minimum(np.abs(self.z), 700.0)))
         self.log_z = panels.tilt(height + rise - 0.5 * from_hill**2 / of(v))
         # the common height: the square that was completed
+        self.log_z += 0.5 * np.abs(n * c)
         self.log_z += 0.25 * ((left - m) * (left + m) + (right - m) * (right + m)) / v
         self.log_z -= 0.5 * (_LOG_2PI + np.log(v))
+        self.higher = np.where(n * c > 0, right, left)
+        # where both hills may count and rounding hides which is the higher one, there is no answer
+        rounding = 2e-16 * np.abs(n) * (np.abs(m) + 0.5 * v * np.abs(a - b))
+        lost = (rounding > 1e-3) & (np.abs(n * c) < 2.0 * DROP + 10.0 * rounding)
+        self.panels.weight = np.where(of(lost), np.nan, self.panels.weight)
+        self.log_z = np.where(lost, np.nan, self.log_z)
 
     def tilt(self) -> tuple[np.ndarray, ...]:
         """The fields of a `Tilt`."""
         panels = self.panels
-        mean = panels.integrate(self.z)
-        centred = self.z - panels.of(mean)
+        mean, centred = self._centred()
         p = expit(self.z)
         slope = panels.integrate(panels.of(self.a) * expit(-self.z) - panels.of(self.b) * p)
         bend = -self.n * panels.integrate(centred * (p - panels.of(panels.integrate(p)))) / self.v
@@ -157,8 +169,14 @@ class _Hills:
 
     def gap(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean of z and gap, see `logistic_gap`."""
-        mean = self.panels.integrate(self.z)
-        return mean, _mean_gap(self.panels, self.z - self.panels.of(mean), mean)
+        mean, centred = self._centred()
+        return mean, _mean_gap(self.panels, centred, mean)
+
+    def _centred(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mean of z and the nodes' distances from it, measured from the higher hill: it may be far from 0."""
+        away = self.z - self.panels.of(self.higher)
+        move = self.panels.integrate(away)
+        return self.higher + move, away - self.panels.of(move)
 
 
 def _mean_gap(panels: Panels, d: np.ndarray, mean: np.ndarray) -> np.ndarray:

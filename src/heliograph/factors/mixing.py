@@ -47,8 +47,9 @@ class Mixed(NamedTuple):
 
     def _kinds(self, cavity: Gaussian, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the belief is a distribution, where it is a point mass, and a variance that can be divided by."""
-        finite = valid & np.isfinite(self.variance) & ~cavity.is_point
-        soft = finite & (self.variance > 1e-200)  # below, its inverse times anything could overflow
+        # an infinite variance does not exist, and nothing is sent; NaN could not be computed, and is sent as NaN
+        finite = valid & ~np.isposinf(self.variance) & ~cavity.is_point
+        soft = finite & ~(self.variance <= 1e-300)  # below, its inverse overflows
         return soft, finite & ~soft, np.where(soft, self.variance, 1.0)
 
 

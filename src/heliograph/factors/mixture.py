@@ -161,8 +161,8 @@ def _to_selector(given: _Given) -> Family:
     all_tame = (tame & (given.valid | given.s.is_point)[..., None]).all(axis=-1)
     log_z = np.where(all_tame[..., None], given.log_z, 0.0)
     if isinstance(given.s, Bernoulli):
-        return Bernoulli.from_log_odds(log_z[..., 1] - log_z[..., 0])
-    return Categorical.from_log_p(log_z - log_z.max(axis=-1, keepdims=True))
+        return Bernoulli.from_log_odds(log_z[..., 1] - log_z[..., 0], strict=False)
+    return Categorical.from_log_p(log_z - log_z.max(axis=-1, keepdims=True), strict=False)
 
 
 def _part(given: _Given, k: int, target: Gaussian, other: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -222,7 +222,7 @@ def _to_precision(given: _Given, components: list[int]) -> Gamma:
     total = (p * mean).sum(axis=-1)
     # log E tau - E log tau, all of its parts positive
     spread = (p * (gap + exp_excess(np.log(mean / total[..., None])))).sum(axis=-1)
-    belief = Gamma.from_mean_and_log_gap(total, spread)
+    belief = Gamma.from_mean_and_log_gap(total, spread, strict=False)
     first, second = belief.naturals[0] - own.naturals[0], belief.naturals[1] - own.naturals[1]
     for at, k in enumerate(components):
         # certain of the component, with x and its mean known: the conjugate message

@@ -27,21 +27,29 @@ _LOG_2PI = float(np.log(2 * np.pi))
 def positive_definite(matrix: np.ndarray) -> np.ndarray:
     """Where a symmetric matrix is positive definite, to rounding of its own diagonal scaling."""
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
-    good = np.asarray((diagonal > 0).all(axis=-1))
+    good = np.asarray((diagonal > 0).all(axis=-1)) & np.isfinite(matrix).all(axis=(-1, -2))
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     d = matrix.shape[-1]
     scaled = np.where(good[..., None, None], matrix * scale[..., :, None] * scale[..., None, :], np.eye(d))
-    return good & (np.linalg.eigvalsh(scaled)[..., 0] > d * np.finfo(float).eps)
+    fine = np.asarray(np.isfinite(scaled).all(axis=(-1, -2)))
+    scaled = np.where(fine[..., None, None], scaled, np.eye(d))
+    return good & fine & (np.linalg.eigvalsh(scaled)[..., 0] > d * np.finfo(float).eps)
 
 
 def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """``matrix^-1 right`` for symmetric matrices, by the pseudo-inverse where singular; `right` is (..., d, k)."""
     good = positive_definite(matrix)
     safe = np.where(good[..., None, None], matrix, np.eye(matrix.shape[-1]))
-    result = np.linalg.solve(safe, right)
+    # measured in the units of its diagonal, a matrix of very different scales keeps the digits of each
+    scale = 1.0 / np.sqrt(np.diagonal(safe, axis1=-2, axis2=-1))[..., None]
+    scaled = safe * scale * np.swapaxes(scale, -1, -2)
+    scaled = np.where(np.isfinite(scaled).all(axis=(-1, -2), keepdims=True), scaled, np.eye(matrix.shape[-1]))
+    result = scale * np.linalg.solve(scaled, scale * right)
     if np.all(good):
         return result
-    return np.where(good[..., None, None], result, np.linalg.pinv(matrix, hermitian=True) @ right)
+    rough = np.where(np.isfinite(matrix).all(axis=(-1, -2), keepdims=True), matrix, 0.0)
+    rough = np.linalg.pinv(rough, hermitian=True) + (matrix - matrix)  # a matrix of NaN has an inverse of NaN
+    return np.where(good[..., None, None], result, rough @ right)
 
 
 def vector_sum(
@@ -102,14 +110,16 @@ def vector_add_noise(m: MultivariateGaussian, covariance: np.ndarray) -> Multiva
     known = (p != 0).any(axis=(-2, -1))
     root = np.linalg.cholesky(covariance)
     inner = np.eye(n) + np.swapaxes(root, -1, -2) @ p @ root
-    finite = positive_definite(inner)
+    # what has overflowed is no divergence: it has no answer
+    lost = np.asarray(~np.isfinite(inner).all(axis=(-1, -2)) | ~np.isfinite(grow).all(axis=(-1, -2)))
+    finite = positive_definite(inner) & ~lost
     safe = np.where(finite[..., None, None], grow, np.eye(n))
     transposed = np.swapaxes(safe, -1, -2)
     shift = np.linalg.solve(transposed, np.broadcast_to(h[..., None], (*safe.shape[:-1], 1)))[..., 0]
     precision = np.linalg.solve(transposed, np.broadcast_to(p, safe.shape))
     precision = 0.5 * (precision + np.swapaxes(precision, -1, -2))
     keep = finite & known
-    shift = np.where((finite | ~known)[..., None], shift, 0.0)
+    shift = np.where(lost[..., None], np.nan, np.where((finite | ~known)[..., None], shift, 0.0))
     precision = np.where(keep[..., None, None], precision, 0.0)
     if m.point is None:
         return MultivariateGaussian.from_naturals((shift, precision))
@@ -147,23 +157,33 @@ def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarr
     proper_a, proper_b = a.proper & ~a.is_point, b.proper & ~b.is_point
     # both proper: log N(m_a - m_b; 0, V_a + V_b), with no large terms that cancel
     eye = np.eye(d)
-    va = np.linalg.inv(np.where(proper_a[..., None, None], pa, eye))
-    vb = np.linalg.inv(np.where(proper_b[..., None, None], pb, eye))
-    ma, mb = _times(va, np.where(proper_a[..., None], ha, 0.0)), _times(vb, np.where(proper_b[..., None], hb, 0.0))
     xa, xb = _point_or_zero(a), _point_or_zero(b)
     at_a, at_b = a.is_point, b.is_point
-    va, vb = np.where(at_a[..., None, None], 0.0, va), np.where(at_b[..., None, None], 0.0, vb)
-    ma, mb = np.where(at_a[..., None], xa, ma), np.where(at_b[..., None], xb, mb)
-    total = va + vb
+    va, vb = (
+        np.where(proper_a[..., None, None], a.covariance, 0.0),
+        np.where(proper_b[..., None, None], b.covariance, 0.0),
+    )
+    ma, mb = np.where(proper_a[..., None], a.mean, xa), np.where(proper_b[..., None], b.mean, xb)
     both_points = at_a & at_b
     gap = ma - mb
-    root = np.linalg.cholesky(np.where(both_points[..., None, None], eye, 0.5 * (total + np.swapaxes(total, -1, -2))))
-    white = np.linalg.solve(root, gap[..., None])[..., 0]
+    needed = a.proper & b.proper & ~both_points
+    total = MultivariateGaussian.from_naturals((gap, np.where(needed[..., None, None], va + vb, eye)))
+    # a sum that rounding has made singular, or that overflowed, has no answer
+    known, root = total._cholesky()
+    white = _times(total.whitener(), gap)
     log_det = 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
-    both = -0.5 * (d * _LOG_2PI + log_det + (white**2).sum(axis=-1))
+    both = np.where(known, -0.5 * (d * _LOG_2PI + log_det + (white**2).sum(axis=-1)), np.nan)
     both = np.where(both_points, np.where((gap == 0).all(axis=-1), 0.0, -np.inf), both)
     # one improper: the product's own normaliser, or the value at the point
     product = MultivariateGaussian.from_naturals((ha + hb, pa + pb))
+    soft = proper_a & proper_b & product.proper
+    if soft.any():
+        # a(c) b(c) / (a b)(c) at the mean c of the product: each determinant is the one of the message's own normaliser, so
+        # that a precision which is singular but for rounding cancels against the cavity's in the evidence
+        centre = np.where(soft[..., None], product.mean, 0.0)
+        plain_a, plain_b = (MultivariateGaussian.from_naturals(m.naturals) for m in (a, b))
+        at_centre = plain_a.log_density(centre) + plain_b.log_density(centre) - product.log_density(centre)
+        both = np.where(soft & np.isfinite(at_centre), at_centre, both)
     mixed = product.log_normaliser() - a.log_normaliser() - b.log_normaliser()
     mixed = np.where(product.proper, mixed, np.inf)
     mixed = np.where(at_a, _log_form(hb, pb, xa), np.where(at_b, _log_form(ha, pa, xb), mixed))
@@ -189,7 +209,8 @@ def _point_or_zero(m: MultivariateGaussian) -> np.ndarray:
 
 def _not_negative(matrix: np.ndarray) -> np.ndarray:
     """Where the smallest eigenvalue is not below 0 by more than rounding."""
-    values = np.linalg.eigvalsh(matrix)
+    fine = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
+    values = np.linalg.eigvalsh(np.where(fine[..., None, None], matrix, 0.0))  # NaN is left to the caller's sums
     return values[..., 0] >= -matrix.shape[-1] * np.finfo(float).eps * np.abs(values).max(axis=-1)
 
 

@@ -7,6 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.line import gaussian_overlap
+from heliograph.factors.plane import vector_overlap
 from heliograph.families import (
     Bernoulli,
     Beta,
@@ -22,16 +24,24 @@ __all__ = ["Prior", "log_overlap"]
 
 
 def log_overlap(a: Family, b: Family) -> np.ndarray:
-    """``log`` of the integral of the product of two messages, each normalised where it can be.
+    """``log`` of the integral of the product of two messages, each normalised where it can be; infinite if it is.
 
     >>> from heliograph.families import Gaussian
     >>> float(log_overlap(Gaussian(0.0, 1.0), Gaussian(0.0, 1.0)))  # N(0; 0, 2)
     -1.2655121234846454
     """
-    if a.point is None and b.point is None:
-        return (a * b).log_normaliser() - a.log_normaliser() - b.log_normaliser()
+    if isinstance(a, Gaussian) and isinstance(b, Gaussian):
+        return gaussian_overlap(a, b)
+    if isinstance(a, MultivariateGaussian) and isinstance(b, MultivariateGaussian):
+        return vector_overlap(a, b)
     plain = Family.__mul__(_plain(a), _plain(b))
     log_z = plain.log_normaliser() - a.log_normaliser() - b.log_normaliser()
+    if isinstance(plain, (Gamma, Beta, Dirichlet)):
+        # Bayes' rule at the mean of the product, where the Gamma functions of large parameters cancel in the densities
+        log_z = np.where(plain.proper, log_z, np.inf)
+        x = np.where(plain.proper[..., None] if plain.point_rank else plain.proper, plain.mean, _somewhere(plain))
+        at_mean = _plain(a).log_density(x) + _plain(b).log_density(x) - plain.log_density(x)
+        log_z = np.where(np.isfinite(at_mean) & plain.proper, at_mean, log_z)
     for one, other in ((a, b), (b, a)):
         if one.point is not None:
             at = one.is_point

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -16,16 +17,18 @@ from heliograph.factors.quadrature import (
     cavity_of,
     chunks,
     gaussian_site,
+    legendre,
     mixed,
     split_evenly,
 )
-from heliograph.factors.truncated import soft_step
+from heliograph.factors.truncated import soft_step, tail
 from heliograph.families import Bernoulli, Family, Gaussian
 
 __all__ = ["ProbitBernoulli"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
+_WIDE = 1e16  # a cavity of this variance is 1e8 times wider than Phi, and the square of that ratio is rounding
 _ROOT_HALF = float(np.sqrt(0.5))
 _BENDS = np.array([-20.0, -10.0, -6.0, -3.0, -1.0, 1.0, 3.0, 5.0, 7.0, 9.0])  # where log Phi is neither 0 nor -z^2/2
 
@@ -58,7 +61,7 @@ class ProbitBernoulli(Factor):
                 log_odds = log_ndtr(t) - log_ndtr(-t)
             else:
                 log_odds = _tilt(m, v, power).log_z - _tilt(-m, v, power).log_z
-            return Bernoulli.from_log_odds(np.where(known, log_odds, 0.0))
+            return Bernoulli.from_log_odds(np.where(known, log_odds, 0.0), strict=False)
         shift, precision = gaussian_site(m, v, _soft_tilt(m, v, y.log_odds, power))
         return Gaussian.from_naturals((np.where(known, shift, 0.0), np.where(known, precision, 0.0)))
 
@@ -89,8 +92,31 @@ def _tilt(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:
     """N(m, v) times ``Phi(z)^power``, by quadrature around the peak (the product is log-concave)."""
     shape = m.shape
     m, v = m.reshape(-1), np.broadcast_to(v, shape).reshape(-1)
-    tilts = [_tilt_rows(m[rows], v[rows], power) for rows in chunks(m.size)]
-    return Tilt(*(np.concatenate(field).reshape(shape) for field in zip(*tilts, strict=True)))
+    wide = v > _WIDE
+    near_m, near_v = np.where(wide, 1.0, m), np.where(wide, 1.0, v)
+    parts = [_tilt_rows(near_m[rows], near_v[rows], power) for rows in chunks(m.size)]
+    tilt = Tilt(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+    if wide.any():
+        step = _step_tilt(np.where(wide, m, 1.0), np.where(wide, v, 1.0), power)
+        tilt = Tilt(*(np.where(wide, far, near) for far, near in zip(step, tilt, strict=True)))
+    return Tilt(*(field.reshape(shape) for field in tilt))
+
+
+def _step_tilt(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:
+    """The same for a cavity so wide that ``Phi^power`` is a step: at the place that leaves its area unchanged."""
+    sd = np.sqrt(v)
+    cut = tail((m - _step_place(power)) / sd)
+    mean = _step_place(power) + sd * cut.mean
+    return Tilt(cut.log_mass, mean, cut.variance, cut.hazard / sd, -cut.hazard * cut.mean / v)
+
+
+@cache
+def _step_place(power: float) -> float:
+    """The integral of ``[z > 0] - Phi(z)^power`` over z: to second order in 1 / sd the place of the step."""
+    x, w = legendre(200)
+    far = 10.0 / np.sqrt(min(power, 1.0))  # Phi^power is below exp(-50) from here on, on either side
+    missing = np.exp(power * log_ndtr(-far * x)) + np.expm1(power * log_ndtr(far * x))
+    return -far * float(w @ missing)
 
 
 def _tilt_rows(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:

@@ -114,7 +114,8 @@ def _exact(to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> tuple[np.ndarray
     free = ~at & out.is_uniform & a.proper & b.proper
     ma, va = np.where(free, a.mean, 0.0), np.where(free, a.variance, 1.0)
     mb, vb = np.where(free, b.mean, 0.0), np.where(free, b.variance, 1.0)
-    forward = Gaussian(ma * mb, ma**2 * vb + mb**2 * va + va * vb)
+    tau = 1.0 / (ma**2 * vb + mb**2 * va + va * vb)
+    forward = Gaussian.from_naturals((ma * mb * tau, tau))
     return at | free, choose(at, exact, forward)
 
 
@@ -135,7 +136,9 @@ def _tilt(a: Gaussian, b: Gaussian, out: Gaussian, where: np.ndarray) -> _Tilt:
     soft = a.proper & b.proper & ~a.is_point & ~b.is_point & out.proper
     valid = where & soft & ~(out.is_point & (out.mean == 0))
     log_z = np.full(valid.shape, np.inf)
-    flat = [m.reshape(-1) for m in (a.mean, a.variance, b.mean, b.variance, out.mean, out.variance)]
+    unit_a, unit_b = _unit(a), _unit(b)
+    flat = [v.reshape(-1) for m, u in ((a, unit_a), (b, unit_b), (out, unit_a * unit_b)) for v in _in_units(m, u)]
+    log_unit = np.log(unit_a * unit_b).reshape(-1)
     positions = np.flatnonzero(valid.reshape(-1))
     rules = []
     for part in chunks(positions.size, 256):
@@ -143,20 +146,31 @@ def _tilt(a: Gaussian, b: Gaussian, out: Gaussian, where: np.ndarray) -> _Tilt:
         values = [v[rows] for v in flat]
         rule = _integrate(*values)
         rules.append((rows, rule))
-        log_z.reshape(-1)[rows] = rule.log_z - _LOG_2PI - 0.5 * np.log(values[3])
+        log_z.reshape(-1)[rows] = rule.log_z - _LOG_2PI - 0.5 * np.log(values[3]) - log_unit[rows]
     return _Tilt(valid, log_z, rules)
+
+
+def _unit(m: Gaussian) -> np.ndarray:
+    """A power of 2 near the size of each entry, so that it can be measured in that unit without rounding."""
+    _, exponent = np.frexp(np.maximum(np.abs(m.mean), np.sqrt(m.variance)))
+    return np.where(m.proper & ~m.is_point, np.ldexp(1.0, exponent), 1.0)
+
+
+def _in_units(m: Gaussian, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance in the unit given: squares of scales beyond 1e80 would overflow in what is done with them."""
+    return m.mean / unit, m.variance / unit / unit
 
 
 def _mixed(tilt: _Tilt, to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> Mixed:
     """The belief of a, or of out, mixed over b."""
     shape = tilt.valid.shape
-    target = out if to == "out" else a
     parts = [np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)]
-    flat = [
-        m.reshape(-1) for m in (a.mean, a.variance, out.mean, out.variance, cavity_centre(target), target.naturals[1])
-    ]
+    target, unit = (out, _unit(a) * _unit(b)) if to == "out" else (a, _unit(a))
+    in_units = (*_in_units(a, _unit(a)), *_in_units(out, _unit(a) * _unit(b)))
+    own = cavity_centre(target) / unit, target.naturals[1] * unit * unit
+    flat = [v.reshape(-1) for v in (*in_units, *own, unit)]
     for rows, rule in tilt.rules:
-        ma, va, mo, vo, m, t = (v[rows] for v in flat)
+        ma, va, mo, vo, m, t, one = (v[rows] for v in flat)
         x = rule.x
         total = rule.of(vo) + rule.of(va) * x**2
         miss = rule.of(mo) - rule.of(ma) * x
@@ -167,7 +181,8 @@ def _mixed(tilt: _Tilt, to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> Mix
         else:  # the cavity N(m_a, v_a) meets m_out(a b)
             share = rule.of(va) * x / total
             mixed = mix(rule.mean, rule.of, cavity, miss * share, rule.of(va * vo) / total, share * x)
-        for out_part, value in zip(parts, mixed, strict=True):
+        back = mixed.gap * one, mixed.variance * one * one, mixed.gain
+        for out_part, value in zip(parts, back, strict=True):
             out_part.reshape(-1)[rows] = value
     return Mixed(*parts)
 

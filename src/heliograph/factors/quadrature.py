@@ -29,6 +29,7 @@ __all__ = [
     "mixed",
     "newton_from_above",
     "split_evenly",
+    "steep",
 ]
 
 CHUNK = 256  # rows of a plate integrated at once: their nodes, some 300 a row, stay in the cache
@@ -190,3 +191,13 @@ def newton_from_above(
         value, slope = f(x)
         x = x - np.maximum(value, 0.0) / slope
     return x
+
+
+def steep(height: np.ndarray, lift: float = 0.0) -> np.ndarray:
+    """A d so large that ``height (exp(-d) - 1 + d) - lift d`` is above `DROP`, and not much larger than that needs.
+
+    The bracket is above ``d^2 / (2 + d)``, which leaves a quadratic; infinite where the height is below the lift.
+    """
+    left, b = height - lift, DROP + 2.0 * lift
+    safe = np.where(left > 1e-300, left, 1.0)
+    return np.where(left > 1e-300, 0.5 * (b + np.sqrt(b * b + 8.0 * DROP * safe)) / safe, np.inf)

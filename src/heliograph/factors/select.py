@@ -45,7 +45,12 @@ class Select(Factor):
             return _log_odds(a, b, out) * s
         target, mixed, valid = self._mixed(to, a, b, s, out)
         belief = mixed.belief(target, valid)
-        return choose(s.is_point, self._known(to, a, b, s, out) * target, belief) if np.any(s.is_point) else belief
+        if not np.any(s.is_point):
+            return belief
+        # elsewhere the two may be different points, which is no contradiction while s is open
+        nothing = target.as_uniform()
+        known = choose(s.is_point, self._known(to, a, b, s, out), nothing) * choose(s.is_point, target, nothing)
+        return choose(s.is_point, known, belief)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the two overlaps weighted with p and 1 - p."""
@@ -128,4 +133,5 @@ def _log_odds(a: Gaussian, b: Gaussian, out: Gaussian) -> Bernoulli:
     (first, second), _ = _weights(a, b, out)
     neither = ~np.isfinite(first) & ~np.isfinite(second)
     known = a.proper & b.proper & ~neither & ~np.isposinf(first) & ~np.isposinf(second) & ~out.is_uniform
-    return Bernoulli.from_log_odds(np.where(known, np.where(neither, 0.0, first) - np.where(neither, 0.0, second), 0.0))
+    odds = np.where(known, np.where(neither, 0.0, first) - np.where(neither, 0.0, second), 0.0)
+    return Bernoulli.from_log_odds(odds, strict=False)

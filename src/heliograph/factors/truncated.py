@@ -45,14 +45,16 @@ def tail(t: np.ndarray) -> Tail:
     mean = t + hazard
     variance = 1.0 - hazard * mean
     far = t < -_FAR
-    if np.any(far):
-        x = np.where(far, -t, _FAR)
-        k = 0.5 * (np.sqrt(x * x + 4.0 * _TERMS) - x)  # where the fraction stands still: the best guess of the rest
+    if far.any():
+        x = -t[far]
+        k = (
+            2.0 * _TERMS / (np.sqrt(x * x + 4.0 * _TERMS) + x)
+        )  # where the fraction stands still: the best guess of the rest
         for j in range(_TERMS, 1, -1):
             k = j / (x + k)
         first = 1.0 / (x + k)
-        mean = np.where(far, first, mean)
-        variance = np.where(far, first * (k - first), variance)
+        mean, variance = np.array(mean), np.array(variance)
+        mean[far], variance[far] = first, first * (k - first)
     return Tail(log_ndtr(t), hazard, mean, variance)
 
 

@@ -229,6 +229,22 @@ class Family:
             cleared.append(np.where(mask, 0.0, a))
         return cls.from_naturals(tuple(cleared), point)
 
+    def without(self, rows: np.ndarray) -> Self:
+        """The same entries but NaN, no answer at all, where `rows` is true.
+
+        Such an entry passes through the algebra as NaN, is not proper, and leaves its neighbours alone.
+        """
+        naturals = tuple(
+            [
+                np.where(rows.reshape(rows.shape + (1,) * r), np.nan, a)
+                for a, r in zip(self.naturals, self.ranks, strict=True)
+            ]
+        )
+        if self.point is None:
+            return self.from_naturals(naturals)
+        keep = ~rows.reshape(rows.shape + (1,) * self.point_rank)
+        return self.from_naturals(naturals, _settle(np.where(keep, self.point, np.nan)))
+
     # ---- what kind of value -------------------------------------------------------------------------------------
     @property
     def is_point(self) -> np.ndarray:

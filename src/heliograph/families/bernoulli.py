@@ -39,10 +39,13 @@ class Bernoulli(Family):
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
-    def from_log_odds(cls, log_odds: Any) -> Self:
-        """From ``log(p / (1 - p))``, which holds probabilities that p itself rounds to 1; infinite means certain."""
+    def from_log_odds(cls, log_odds: Any, *, strict: bool = True) -> Self:
+        """From ``log(p / (1 - p))``, which holds probabilities that p itself rounds to 1; infinite means certain.
+
+        NaN is an error, or with ``strict=False`` an entry of NaN.
+        """
         l = np.array(as_real("a Bernoulli's log odds", log_odds))
-        if np.isnan(l).any():
+        if strict and np.isnan(l).any():
             raise ModelError("a Bernoulli's log odds are NaN somewhere")
         certain = np.isinf(l)
         if not certain.any():
@@ -103,8 +106,8 @@ class Bernoulli(Family):
 
     @property
     def proper(self) -> np.ndarray:
-        """Everywhere: two values always have a finite sum."""
-        return np.ones(self.shape, dtype=bool)
+        """Everywhere: two values always have a finite sum. Only an entry of NaN is no distribution."""
+        return ~np.isnan(self.naturals[0])
 
     def expected_statistics(self) -> tuple[np.ndarray]:
         """``E x``, the probability of 1."""
@@ -123,7 +126,7 @@ class Bernoulli(Family):
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:
         """``log(1 + exp(log_odds))``, so log 2 where uniform; 0 at a point mass."""
-        n = np.logaddexp(0.0, self.naturals[0])
+        n = -log_expit(-self.naturals[0])
         return n if self.point is None else np.where(self.is_point, 0.0, n)
 
     def log_density(self, x: Any) -> np.ndarray:

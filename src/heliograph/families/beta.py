@@ -81,15 +81,19 @@ class Beta(Family):
         return cls.from_mean_logit_and_gap(t[0] - t[1], gap)
 
     @classmethod
-    def from_mean_logit_and_gap(cls, mean_logit: Any, gap: Any) -> Self:
+    def from_mean_logit_and_gap(cls, mean_logit: Any, gap: Any, *, strict: bool = True) -> Self:
         """The EP projection from ``E logit p`` and ``gap = -log(exp(E log p) + exp(E log(1 - p))) >= 0``.
 
         A quadrature over ``z = logit p`` finds the gap without cancellation: with ``q = sigmoid(E z)`` and
         ``d = z - E z`` it is the mean of ``log(1 + q (exp(d) - 1)) - q d``, nowhere negative. A gap of 0 is a point
-        mass.
+        mass. Numbers that no Beta has are an error, or with ``strict=False`` an entry of NaN.
         """
         z, gap = np.broadcast_arrays(np.asarray(mean_logit, dtype=float), np.asarray(gap, dtype=float))
-        if not ((gap >= 0) & np.isfinite(z)).all():
+        possible = (gap >= 0) & np.isfinite(z)
+        if not possible.all():
+            if not strict:
+                made = cls.from_mean_logit_and_gap(np.where(possible, z, 0.0), np.where(possible, gap, 1.0))
+                return made.without(~possible)
             raise ModelError(f"no Beta has E logit p = {_short(z)} with gap {_short(gap)}; the gap is never negative")
         is_point = gap == 0
         ab = inverse_dirichlet(np.stack([log_expit(z), log_expit(-z)], axis=-1), np.where(is_point, 1.0, gap))

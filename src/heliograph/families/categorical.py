@@ -52,7 +52,7 @@ class Categorical(Family):
     @classmethod
     def _settled(cls, log_p: np.ndarray, point: np.ndarray | None = None) -> Self:
         """Turn an entry with one possible category into a point mass, and refuse one with none."""
-        possible = log_p > -np.inf
+        possible = log_p != -np.inf  # true of NaN, which is no contradiction but no answer
         if possible.all():
             return cls.from_naturals((log_p,), point)
         count = possible.sum(axis=-1)
@@ -66,10 +66,15 @@ class Categorical(Family):
         return cls.from_naturals((log_p,), point)
 
     @classmethod
-    def from_log_p(cls, log_p: Any) -> Self:
-        """From logarithms of probabilities, known up to a constant each; -inf means impossible."""
+    def from_log_p(cls, log_p: Any, *, strict: bool = True) -> Self:
+        """From logarithms of probabilities, known up to a constant each; -inf means impossible.
+
+        NaN and +inf are an error, or with ``strict=False`` make an entry of NaN.
+        """
         log_p = np.array(as_real("a Categorical's log probabilities", log_p))
         if not (log_p < np.inf).all():
+            if not strict:
+                return cls._settled(np.where((log_p < np.inf).all(axis=-1, keepdims=True), log_p, np.nan))
             raise ModelError(f"a Categorical's log probabilities must be below infinity, not {_short(log_p)}")
         return cls._settled(log_p)
 
@@ -183,8 +188,8 @@ class Categorical(Family):
 
     @property
     def proper(self) -> np.ndarray:
-        """Everywhere: K values always have a finite sum."""
-        return np.ones(self.shape, dtype=bool)
+        """Everywhere: K values always have a finite sum. Only an entry of NaN is no distribution."""
+        return np.asarray(~np.isnan(self.naturals[0]).any(axis=-1))
 
     def expected_statistics(self) -> tuple[np.ndarray]:
         """The probabilities."""

@@ -78,13 +78,21 @@ class Dirichlet(Family):
         return cls.from_log_centre_and_gap(t - top - log_total[..., None], gap)
 
     @classmethod
-    def from_log_centre_and_gap(cls, log_centre: Any, gap: Any) -> Self:
+    def from_log_centre_and_gap(cls, log_centre: Any, gap: Any, *, strict: bool = True) -> Self:
         """The EP projection from ``gap = -log sum_k exp(E log p_k) >= 0`` and ``log_centre = E log p + gap``.
 
-        A gap of 0 is a point mass at ``exp(log_centre)``.
+        A gap of 0 is a point mass at ``exp(log_centre)``. Numbers that no Dirichlet has are an error, or with
+        ``strict=False`` an entry of NaN.
         """
         log_centre, gap = np.asarray(log_centre, dtype=float), np.asarray(gap, dtype=float)
-        if not ((gap >= 0).all() and np.isfinite(log_centre).all()):
+        possible = (gap >= 0) & np.isfinite(log_centre).all(axis=-1)
+        if not possible.all():
+            if not strict:
+                middle = -np.log(log_centre.shape[-1])
+                made = cls.from_log_centre_and_gap(
+                    np.where(possible[..., None], log_centre, middle), np.where(possible, gap, 1.0)
+                )
+                return made.without(~possible)
             raise ModelError(f"no Dirichlet has gap {_short(gap)} at log centre {_short(log_centre)}; it is >= 0")
         is_point = gap == 0
         a = inverse_dirichlet(log_centre, np.where(is_point, 1.0, gap))

@@ -79,14 +79,19 @@ class Gamma(Family):
         return cls.from_mean_and_log_gap(mean, np.where(np.abs(gap) <= noise, 0.0, gap))
 
     @classmethod
-    def from_mean_and_log_gap(cls, mean: Any, gap: Any) -> Self:
+    def from_mean_and_log_gap(cls, mean: Any, gap: Any, *, strict: bool = True) -> Self:
         """The EP projection from ``E x`` and ``gap = log E x - E log x >= 0``, both to full relative precision.
 
         A quadrature finds the gap without cancellation, as the mean of ``d - log(1 + d)`` for ``d = x / E x - 1``
-        (`stirling.excess`). A gap of 0 is a point mass.
+        (`stirling.excess`). A gap of 0 is a point mass. Numbers that no Gamma has are an error, or with
+        ``strict=False`` an entry of NaN, one for each such row.
         """
         mean, gap = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(gap, dtype=float))
-        if not ((gap >= 0) & (mean > 0)).all():
+        possible = (gap >= 0) & (mean > 0) & (mean < np.inf)
+        if not possible.all():
+            if not strict:
+                made = cls.from_mean_and_log_gap(np.where(possible, mean, 1.0), np.where(possible, gap, 1.0))
+                return made.without(~possible)
             raise ModelError(
                 f"no Gamma has E x = {_short(mean)} and log E x - E log x = {_short(gap)}; the first is positive and "
                 "the second never negative"

@@ -23,6 +23,7 @@ __all__ = [
     "inverse_dirichlet",
     "inverse_trigamma",
     "others",
+    "raised_centre",
     "stored",
 ]
 
@@ -152,6 +153,23 @@ def dirichlet_centre(concentration: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     plain = -top[..., 0] - np.log(np.exp(mean_log - top).sum(axis=-1))
     gap = np.where(part > -0.5, -np.log1p(np.maximum(part, -0.5)), plain)  # beyond it nothing cancels anyway
     return mean_log + gap[..., None], gap
+
+
+def raised_centre(concentration: np.ndarray, rise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`dirichlet_centre` of these concentrations after every ``E log p_k`` has risen by ``rise_k``.
+
+    The gap of a large total is small, and a small rise changes it by less: with c the centre before, it falls by
+    ``log(1 + sum_k c_k (exp(rise_k) - 1))``, in which nothing large cancels.
+    """
+    log_centre, gap = dirichlet_centre(concentration)
+    raised = log_centre - gap[..., None] + rise
+    small = np.abs(rise).max(axis=-1) < 0.5
+    near = (np.exp(log_centre) * np.expm1(np.where(small[..., None], rise, 0.0))).sum(axis=-1)
+    top = raised.max(axis=-1)
+    rest = np.exp(raised - top[..., None])
+    np.put_along_axis(rest, raised.argmax(axis=-1)[..., None], 0.0, axis=-1)
+    new = np.where(small, gap - np.log1p(near), -top - np.log1p(rest.sum(axis=-1)))
+    return raised + new[..., None], new
 
 
 def inverse_dirichlet(log_centre: Any, gap: Any) -> np.ndarray:

@@ -294,17 +294,22 @@ def _cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         good = info == 0 and bool(np.isfinite(lower[-1, -1]))
         return np.full(shape, good), (lower.T if good else np.eye(d)).reshape(matrix.shape)
     try:
-        return np.ones(shape, dtype=bool), np.linalg.cholesky(matrix)
+        lower = np.linalg.cholesky(matrix)
+        if np.isfinite(np.vdot(lower, lower)):
+            return np.ones(shape, dtype=bool), lower
     except np.linalg.LinAlgError:
         pass
     # a rare path: some entry of the plate is not positive definite, and only a try of its own tells which
-    good = np.zeros(shape, dtype=bool)
-    if np.isfinite(matrix).all():
-        good = np.linalg.eigvalsh(matrix)[..., 0] > 0
-    lower = np.array(np.broadcast_to(np.eye(d), matrix.shape))
+    eye = np.eye(d)
+    good = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
+    if not good.all():  # eigenvalues of NaN are an error for the whole plate
+        matrix = np.where(good[..., None, None], matrix, -eye)
+    good = np.linalg.eigvalsh(matrix)[..., 0] > 0
+    lower = np.array(np.broadcast_to(eye, matrix.shape))
     try:
         lower[good] = np.linalg.cholesky(matrix[good])
-        return good, lower
+        if np.isfinite(lower).all():
+            return good, lower
     except np.linalg.LinAlgError:  # positive by its eigenvalues, but by less than rounding
         pass
     for i in np.ndindex(shape):
@@ -318,7 +323,13 @@ def _inverse_of_lower(lower: np.ndarray) -> np.ndarray:
     d = lower.shape[-1]
     if lower.size == d * d:
         return dtrtri(lower.reshape(d, d).T, lower=0)[0].T.reshape(lower.shape)
-    return np.linalg.solve(lower, np.broadcast_to(np.eye(d), lower.shape))
+    # row by row: a general solver would exchange rows, and with them the digits of a matrix of very different scales
+    inverse = np.array(np.broadcast_to(np.eye(d), lower.shape))
+    for i in range(d):
+        if i:
+            inverse[..., i, :i] -= (lower[..., i, None, :i] @ inverse[..., :i, :i])[..., 0, :]
+        inverse[..., i, : i + 1] /= lower[..., i, i, None]
+    return inverse
 
 
 def _gram(half: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from heliograph.graph.check import (
 )
 from heliograph.graph.contradictions import check_plate
 from heliograph.graph.records import Edge, Graph, Node, Plate
-from heliograph.graph.support import makers_of, roots_of, shared_node
+from heliograph.graph.support import makers_of, roots_of, shared_nodes
 from heliograph.graph.transaction import Transactions
 from heliograph.graph.variable import Variable
 
@@ -154,15 +154,20 @@ class Assembly(Transactions):
         return plate
 
     def _check_distinct(self, factor: Factor, ports: dict[str, Any], shape: tuple[int, ...]) -> None:
-        """Refuse a factor that touches one random quantity at two ports: it would take it for two independent ones."""
+        """Refuse a factor that touches one random quantity at two ports: it would take it for two independent ones.
+
+        Two different rows of ``X @ w`` are two quantities that share a vector: a loop, which `infer` warns of.
+        """
         variables = {port: v for port, v in ports.items() if isinstance(v, Variable)}
         if len(variables) < 2:
             return
         parts = [(v.node, np.broadcast_to(v.entries(), shape).reshape(-1)) for v in variables.values()]
-        order = shared_node(parts)
-        if order is not None:
+        for order in shared_nodes(parts):
+            root = _base_node(order, parts)
+            if root.dimension is not None and not _same_entry(parts):
+                continue
             names = [v.name for v in variables.values() if order in roots_of(v.node)]
-            raise ModelError(_twice(factor, _name_of(order, parts), names))
+            raise ModelError(_twice(factor, root.name, names))
 
     @staticmethod
     def _data_shape(factor: Factor, port: str, value: Any) -> tuple[int, ...]:
@@ -325,15 +330,20 @@ class Assembly(Transactions):
         return self._variable(node)
 
 
-def _name_of(order: int, parts: list[tuple[Node, np.ndarray]]) -> str:
-    """The name of the base node of that order, which one of the parts is made of."""
+def _same_entry(parts: list[tuple[Node, np.ndarray]]) -> bool:
+    """Whether two parts are the same entry of the same node in some row."""
+    return any(a is b and np.any(x == y) for k, (a, x) in enumerate(parts) for b, y in parts[k + 1 :])
+
+
+def _base_node(order: int, parts: list[tuple[Node, np.ndarray]]) -> Node:
+    """The base node of that order, which one of the parts is made of."""
     stack = [node for node, _ in parts]
     while stack:
         node = stack.pop()
         if node.made is None and node.order == order:
-            return node.name
+            return node
         stack.extend(makers_of(node))
-    return parts[0][0].name  # pragma: no cover  (the order is of one of their base nodes)
+    raise AssertionError("the order is of none of their base nodes")  # pragma: no cover
 
 
 _WRITE = {  # factor -> what to write in place of it, when it is given one random quantity twice

@@ -48,7 +48,7 @@ from heliograph.graph.draw import render_dot, render_png, render_summary
 from heliograph.graph.expressions import Expressions
 from heliograph.graph.mixture import build_mixture
 from heliograph.graph.records import Node
-from heliograph.graph.support import shared_node
+from heliograph.graph.support import shared_nodes
 from heliograph.graph.transaction import building
 from heliograph.graph.variable import Variable
 
@@ -378,7 +378,7 @@ class Builder(Expressions):
             )
         shape = self._fit(label, a.shape, b.shape)
         parts = [(x.node, np.broadcast_to(x.entries(), shape).reshape(-1)) for x in (a, b)]
-        if a.family is Gaussian and shared_node(parts) is not None:
+        if a.family is Gaussian and shared_nodes(parts):
             self._equal_to_itself(label, self._subtract(a, b))
         else:
             self._plate(label, Equal(), {"a": a, "b": b}, {})

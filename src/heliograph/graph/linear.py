@@ -18,7 +18,7 @@ from heliograph.graph.assembly import Assembly
 from heliograph.graph.check import check_matrix, check_number
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.records import Edge, Node, Plate
-from heliograph.graph.support import makers_first, shared_node
+from heliograph.graph.support import makers_first, shared_nodes
 from heliograph.graph.transaction import building
 from heliograph.graph.variable import Variable
 
@@ -118,7 +118,7 @@ class Linear(Assembly):
         x = check_matrix(f"X @ {w.name!r}", x)
         if w.family is Gaussian and len(w.shape) == 1:
             parts = [(w.node, w.entries()[i : i + 1]) for i in range(w.size)]
-            if shared_node(parts) is not None and x.shape[-1:] == w.shape:
+            if shared_nodes(parts) and x.shape[-1:] == w.shape:
                 return self._dot_with_repeats(x, w)
             w = self.stack(w)
         elif w.family is Gaussian and w.shape:

@@ -11,22 +11,23 @@ import scipy.sparse
 from heliograph.graph.affine import Affine, Inner, Stacked, Term
 from heliograph.graph.records import Node
 
-__all__ = ["disjoint", "makers_first", "makers_of", "repeated", "roots_of", "shared_node", "support_of", "touched"]
+__all__ = ["disjoint", "makers_first", "makers_of", "repeated", "roots_of", "shared_nodes", "support_of", "touched"]
 
 _COLUMNS = 2**31 - 1  # of a support matrix, one per entry of a base node; columns that hold nothing cost nothing
 
 
-def shared_node(parts: list[tuple[Node, np.ndarray]]) -> int | None:
-    """The order of a base node of which two (node, entries) pairs touch the same entry in one row, if there is one."""
+def shared_nodes(parts: list[tuple[Node, np.ndarray]]) -> list[int]:
+    """The orders of the base nodes of which two (node, entries) pairs touch the same entry in one row."""
     if len(parts) < 2 or disjoint([node for node, _ in parts]):
-        return None
+        return []
     key = np.concatenate([touched(node, entries, None) for node, entries in parts])
     twice = repeated(key)
     if not twice.any():
-        return None
-    column = int(key[twice][0]) % _COLUMNS
-    starts = {start: order for node, _ in parts for order, start in roots_of(node).items()}
-    return starts[max(s for s in starts if s <= column)]
+        return []
+    orders = {start: order for node, _ in parts for order, start in roots_of(node).items()}
+    starts = np.sort(list(orders))
+    found = np.unique(np.searchsorted(starts, np.unique(key[twice] % _COLUMNS), side="right") - 1)
+    return [orders[int(starts[k])] for k in found]
 
 
 def roots_of(node: Node) -> dict[int, int]:

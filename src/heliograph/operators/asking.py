@@ -42,8 +42,8 @@ class AlwaysAsk:
         """The oracle's belief divided by what came in, eq. (1)."""
         answer = ask(incoming)
         message = answer.beliefs[to] / incoming[to]
-        failed = np.array(answer.failed)
-        kl = np.where(failed, 0.0, answer.expected_kl[to])
+        failed = np.array(answer.failed_at(to))
+        kl = np.where(failed, np.inf, answer.expected_kl[to])
         return Reply(message, failed, np.ones(len(message), dtype=bool), expected_kl=kl)
 
     def state(self) -> State:

@@ -1,7 +1,8 @@
 """Trust: what the operator expected of its errors, beside what the oracle then found.
 
 Every row that is asked about had a prediction first, and now and then a prediction that was trusted is audited. The
-ratio of realised to expected KL is kept, and its running mean is the factor by which expectations are corrected.
+ratio of realised to expected KL is kept, and its running mean is the factor by which expectations are corrected where it is
+decided what to ask: never below 1. What is stated in the end may be less, where predictions were better than expected.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ __all__ = ["Calibration", "CalibrationTable"]
 _PRIOR = 10.0  # weight of the belief that the regression is honest, in observations
 _MEMORY = 100  # observations after which an old one has lost most of its weight
 _MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not rule for ever
+_LEAST_RATIO = 1e-4  # and for no less, on the logarithm: one lucky row proves little
+_LOG_BIAS = 0.577  # by which the mean logarithm of honest ratios (chi-squared, two degrees of freedom) is below 0
+_BELIEVED = 0.5  # of that logarithm: asked rows are not the trusted ones (chosen on measured coverage, decision 0224)
 _KEPT = 2000
 
 
@@ -45,7 +49,11 @@ class Calibration:
         self.expected = np.zeros(0)
         self.realised = np.zeros(0)
         self.audited = np.zeros(0, dtype=bool)
-        self.factor = 1.0  # by how much to multiply expected KLs: never below 1
+        self.informative = np.zeros(
+            0
+        )  # the share of what was expected that was the prediction's and not the answer's own
+        self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
+        self.stated = 1.0  # by how much to multiply them to say how wrong predictions are: no more than `factor`
 
     def __len__(self) -> int:
         return len(self.expected)
@@ -55,21 +63,38 @@ class Calibration:
         """Trusted predictions that were checked."""
         return int(self.audited.sum())
 
-    def note(self, expected: np.ndarray, realised: np.ndarray, audited: bool = False) -> None:
-        """Remember what came of some predictions."""
+    def note(
+        self, expected: np.ndarray, realised: np.ndarray, audited: bool = False, informative: np.ndarray | None = None
+    ) -> None:
+        """Remember what came of some predictions; `informative` is the share of `expected` that is theirs (all of it)."""
+        informative = np.ones(len(expected)) if informative is None else informative
         good = np.isfinite(expected) & np.isfinite(realised) & (expected > 0)
         self.expected = np.concatenate([self.expected, expected[good]])[-_KEPT:]
         self.realised = np.concatenate([self.realised, realised[good]])[-_KEPT:]
         self.audited = np.concatenate([self.audited, np.full(int(good.sum()), audited)])[-_KEPT:]
-        self.factor = self._factor()
+        self.informative = np.concatenate([self.informative, informative[good]])[-_KEPT:]
+        self._weigh()
 
-    def _factor(self) -> float:
-        """The mean of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations."""
+    def _weigh(self) -> None:
+        """Means of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations.
+
+        What is stated follows the mean of the roots, by which errors add, where that is above 1. Otherwise the mean of the
+        logarithms: a kernel that expects rougher functions than the one at hand overstates most errors a hundredfold,
+        and neither of the other means would show it before there are a hundred pairs.
+        """
         if not len(self):
-            return 1.0
+            self.factor = self.stated = 1.0
+            return
         ratio = np.minimum(self.realised / self.expected, _MOST_RATIO)
         weight = np.exp(-np.arange(len(ratio))[::-1] / _MEMORY)
-        return max(1.0, float((_PRIOR + weight @ ratio) / (_PRIOR + weight.sum())))
+        total = _PRIOR + weight.sum()
+        self.factor = max(1.0, float((_PRIOR + weight @ ratio) / total))
+        root = float((_PRIOR + weight @ np.sqrt(ratio)) / total)
+        # a noisy answer that agrees with a prediction says how noisy it is, not how good the prediction
+        weight = weight * self.informative
+        log_ratio = np.log(np.maximum(ratio, _LEAST_RATIO)) + _LOG_BIAS
+        geometric = float(np.exp(_BELIEVED * (weight @ log_ratio) / (_PRIOR + weight.sum())))
+        self.stated = root**2 if root > 1.0 else min(geometric, 1.0)
 
     def table(self) -> CalibrationTable:
         """One row for every power of ten of the expected KL."""
@@ -101,13 +126,17 @@ class Calibration:
 
     def state(self) -> dict[str, np.ndarray]:
         """All pairs as arrays."""
-        return {"expected": self.expected, "realised": self.realised, "audited": self.audited}
+        pairs = {"expected": self.expected, "realised": self.realised, "audited": self.audited}
+        return pairs | {"informative": self.informative}
 
     def restore(self, arrays: Any) -> None:
         """The reverse of `state`."""
         self.expected = np.asarray(arrays["expected"], dtype=float)
         self.realised = np.asarray(arrays["realised"], dtype=float)
         self.audited = np.asarray(arrays["audited"], dtype=bool)
-        if not self.expected.shape == self.realised.shape == self.audited.shape or not (self.expected > 0).all():
+        # files of before say nothing of it: what is stated is then what is expected
+        self.informative = np.asarray(arrays.get("informative", np.zeros(len(self.expected))), dtype=float)
+        shapes = {a.shape for a in (self.expected, self.realised, self.audited, self.informative)}
+        if len(shapes) > 1 or not (self.expected > 0).all() or not (self.informative >= 0).all():
             raise FileFormatError("the calibration of a learned operator does not fit together")
-        self.factor = self._factor()
+        self._weigh()

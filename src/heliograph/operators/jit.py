@@ -142,7 +142,7 @@ class JustInTime:
     def _store(self, direction: Direction, to: str, incoming: Incoming, answer: Any) -> None:
         belief, cavity = answer.beliefs[to], incoming[to]
         y, good = self.target.forward(belief, cavity)
-        good = good & ~answer.failed & embeddable(incoming)
+        good = good & ~answer.failed_at(to) & embeddable(incoming)
         if self.improper == "program":
             good &= (belief / cavity).proper
         if good.any():
@@ -222,6 +222,7 @@ class _Call:
         self.parts: list[tuple[np.ndarray, Family]] = []
         self.asked = np.zeros(self.n, dtype=bool)
         self.failed = np.zeros(self.n, dtype=bool)
+        self.expected_kl = np.full(self.n, np.nan)  # of what an oracle answered; nobody knows it of predictions
         self.log_variance: np.ndarray | None = None
         self.n_asked, self.learning, self.prediction = 0, 0.0, 0.0
 
@@ -277,8 +278,9 @@ class _Call:
         self._learn(tuples, answer)
         self.n_asked += len(rows)
         self.asked[rows] = True
-        self.failed[rows] = answer.failed
-        self._keep(rows, self._settled(answer.beliefs[self.to] / self.cavity[rows], answer.failed))
+        self.failed[rows] = failed = answer.failed_at(self.to)
+        self.expected_kl[rows] = answer.expected_kl[self.to]
+        self._keep(rows, self._settled(answer.beliefs[self.to] / self.cavity[rows], failed))
 
     def _learn(self, tuples: Incoming, answer: Any) -> None:
         start = time.perf_counter()
@@ -318,6 +320,7 @@ class _Call:
             self.failed,
             self.asked,
             self.log_variance,
+            self.expected_kl,
             n_asked=self.n_asked,
             seconds_learning=self.learning,
             seconds_prediction=self.prediction,

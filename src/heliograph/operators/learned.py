@@ -160,7 +160,7 @@ class Learned:
                 good = ~answer.failed & np.isfinite(told)
             else:
                 told, errors, kl = answer.beliefs[to], answer.chart_covariances[to], answer.expected_kl[to]
-                good = ~answer.failed & told.proper & ~told.is_point
+                good = ~answer.failed_at(to) & told.proper & ~told.is_point
             known = self.correction(key, to, sight)
             good &= np.isfinite(sight.inputs).all(axis=1)
             good &= np.cumsum(good) <= self.budget - len(known)

@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 
 from heliograph.families import Family
+from heliograph.operators.joint_error import RARE, joint_error, shared_unknowns
 from heliograph.operators.lattice import Lattice, lattice_for
 from heliograph.operators.learned_plate import Plate, auditable
 from heliograph.operators.learned_process import Correction
 from heliograph.operators.protocol import Ask, Incoming, Reply, Setting, rows_of
 from heliograph.operators.sight import POINT, WILD, kinds_of, rows_at
 
-__all__ = ["EvidenceCall", "MessageCall", "joint_error"]
+__all__ = ["EvidenceCall", "MessageCall"]
 
 _BLOCK = 8192  # rows seen at once
-_CAUTION = 0.5  # of the tolerance is used: realised errors have a heavier tail than expected ones
-_AVERAGED = 0.2  # of what an answer is wrong by: so far the regression is asked to average the noise of answers
-_FINEST = 1e-9  # nats that one message may always be wrong by: no answer is finer
 _MOST_TIMES = 10.0  # its equal share of what a plate may be wrong by, that one row may
 _CALM = 3000  # rows settled without asking before a lattice is laid
 _LATTICE_SHARE = 0.05  # of what a message may be wrong by, that interpolation may add
@@ -30,18 +28,6 @@ _SURE = 0.3  # of what a message may be wrong by: what a lattice knows better th
 _WORSE = 1.1  # the calibration factor over what it was, above which a lattice is laid anew
 _MOST_LEFT = 0.25  # of a plate: if a lattice knows less than the rest, the process takes all of it
 _NOTHING = np.zeros(0, dtype=int)
-
-
-def joint_error(kl: np.ndarray) -> float:
-    """What n messages, each wrong by its `kl`, may do to a posterior, in nats.
-
-    Independent errors add to ``sum kl``, errors that all pull the same way to ``(sum sqrt kl)^2``; the errors of one
-    regression are between the two, and the geometric mean of these is what we measured (docs/decisions/0204).
-
-    >>> round(joint_error(np.full(100, 1e-6)), 9)
-    0.001
-    """
-    return float(np.sqrt(kl.sum()) * np.sqrt(kl).sum())
 
 
 class Shortcut:
@@ -77,16 +63,17 @@ class _Call:
     def __init__(self, operator: Any, rng: np.random.Generator, incoming: Incoming, ask: Ask, setting: Setting) -> None:
         self.operator, self.rng, self.incoming, self.ask, self.setting = operator, rng, incoming, ask, setting
         self.n = len(next(iter(incoming.values())))
-        self.tolerance = _CAUTION * setting.tolerance
-        if 0 < self.tolerance < _FINEST:  # a plate of a million shares its tolerance among too many
-            self.tolerance = _FINEST
+        # what one message may be wrong by, if all are and all errors pull the same way
+        self.tolerance = setting.tolerance * max(setting.share, 1 / setting.together) / RARE
         self.parts: list[tuple[Any, Any]] = []  # rows and what is known of them; the later counts
         self.asked = np.zeros(self.n, dtype=bool)
         self.failed = np.zeros(self.n, dtype=bool)
         self.expected_kl = np.zeros(self.n)
         self.log_variance: np.ndarray | None = None
-        self.sure: list[np.ndarray] = []  # expected KL of rows that a lattice settled
-        self.beside: list[np.ndarray] = []  # of those that share the tolerance with the rows at hand
+        self.sure: list[
+            tuple[np.ndarray, float]
+        ] = []  # expected KL of rows that a lattice settled, unknowns they share
+        self.beside: list[tuple[np.ndarray, float]] = []  # of those that share the tolerance with the rows at hand
         self.n_evaluations = 0
         self.learning, self.prediction = 0.0, 0.0
 
@@ -139,45 +126,51 @@ class _Call:
         """A plate was settled without asking."""
 
     def keep(self, rows: Any, told: Any, kl: np.ndarray, log_variance: np.ndarray, known: Correction) -> None:
-        """Take predictions for good; what they may be wrong by counts as one error where noisy answers are behind all of them."""
+        """Take predictions for good; `kl` is what was decided by, what is stated may be less."""
         self.parts.append((rows, told))
         known.n_trusted += len(kl)
-        if known.label_kl > self.tolerance:
-            kl = kl * np.sqrt(self.n)
-        if len(kl) == self.n:
-            self.expected_kl, self.log_variance = kl, log_variance
-            return
+        factor, stated = known.calibration.factor, known.calibration.stated
+        if (
+            stated < factor
+        ):  # that predictions fared better says nothing of the noise of labels, which all of them share
+            kl = np.maximum(kl * (stated / factor), np.minimum(kl, known.label_kl))
         self.expected_kl[rows] = kl
         if self.log_variance is None:
             self.log_variance = np.full((self.n, log_variance.shape[1]), np.nan)
         self.log_variance[rows] = log_variance
 
-    def limit(self, kl: np.ndarray, label_kl: float) -> float:
+    def limit(self, kl: np.ndarray, share: np.ndarray | None, known: Correction) -> float:
         """The expected KL above which a row is asked about, so that the rest together is within the tolerance.
 
-        Never less than a fifth of what an answer itself is wrong by: there the regression, which has seen many
-        answers, knows more than the oracle would say.
+        `share` is the leverage of each row. Never less than ``known.least``, which more answers would not get below.
         """
+        unknowns = shared_unknowns(share, len(kl), self.setting)
         if self.beside:
-            kl = np.concatenate([kl, *self.beside])
-        allowed = self.tolerance * len(kl) ** 1.5
-        top = min(allowed, _MOST_TIMES * allowed / len(kl))
-        if joint_error(kl) > allowed:
+            unknowns += sum(d for _, d in self.beside)
+            kl = np.concatenate([kl, *(k for k, _ in self.beside)])
+        allowed = self.setting.tolerance * len(kl)
+        top = min(allowed, _MOST_TIMES * allowed * min(unknowns / len(kl), 1.0) / (RARE * len(kl)) if len(kl) else 0.0)
+        if joint_error(kl, unknowns) > allowed:
             ordered = np.sort(kl)
-            joint = np.sqrt(np.cumsum(ordered)) * np.cumsum(np.sqrt(ordered))
+            joint = RARE * np.maximum(np.cumsum(ordered), np.cumsum(np.sqrt(ordered)) ** 2 / unknowns)
             n_kept = int(np.searchsorted(joint, allowed, side="right"))
             top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
-        floor = _AVERAGED * label_kl
-        if floor > self.tolerance and top < float(kl.max()):  # all rows at the floor would be too much
+        least = known.least
+        noisy = least > self.tolerance and known.label_kl >= known.nugget_kl
+        if noisy and top < float(kl.max(initial=0.0)):  # all rows at that would be too much
             self.operator.say(
-                f"the answers of an oracle, even averaged, are wrong by about {floor:.0e} nats, more than the "
+                f"the answers of an oracle, even averaged, are wrong by about {least:.0e} nats, more than the "
                 f"{self.tolerance:.0e} that a message may be here: posterior.error_estimate says what was reached; "
                 "give the oracle more draws, or raise the tolerance"
             )
-        return max(top, floor)
+        return max(top, least)
 
     def told(self, answer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """What an answer says of the direction in question, where that is of use, and its own expected error."""
+        raise NotImplementedError  # pragma: no cover
+
+    def unanswered(self, answer: Any) -> np.ndarray:
+        """The rows of an answer that say nothing of the direction in question."""
         raise NotImplementedError  # pragma: no cover
 
     def error(self, told: Any, predicted: Any) -> np.ndarray:
@@ -189,8 +182,8 @@ class _Call:
         told, _, expected = self.told(answer)
         self.operator.n_asked += len(rows)
         self.asked[rows] = True
-        self.failed[rows] = answer.failed
-        self.expected_kl[rows] = np.where(answer.failed, 0.0, expected)
+        self.failed[rows] = failed = self.unanswered(answer)
+        self.expected_kl[rows] = np.where(failed, np.inf, expected)
         self.parts.append((rows, told))
 
 
@@ -207,7 +200,11 @@ class MessageCall(_Call):
     def told(self, answer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """The beliefs of this port."""
         belief = answer.beliefs[self.to]
-        return belief, ~answer.failed & belief.proper & ~belief.is_point, answer.expected_kl[self.to]
+        return belief, ~answer.failed_at(self.to) & belief.proper & ~belief.is_point, answer.expected_kl[self.to]
+
+    def unanswered(self, answer: Any) -> np.ndarray:
+        """Rows that failed, or whose belief of this port alone is unknown."""
+        return answer.failed_at(self.to)
 
     def error(self, told: Any, predicted: Any) -> np.ndarray:
         """KL in nats."""
@@ -229,12 +226,14 @@ class MessageCall(_Call):
         started = time.perf_counter()
         found = lattice.read(seen, lambda made: Plate(self, shortcut.kind, _NOTHING, made).teach())
         kl = found.kl * known.calibration.factor
-        limit = self.limit(kl, known.label_kl)
+        share = np.abs(np.expm1(np.minimum(found.gap[:, 1], 0.0)))
+        limit = self.limit(kl, share, known)
         left = np.flatnonzero(kl > limit) if kl.max(initial=0.0) > limit else _NOTHING
         if len(left) <= _MOST_LEFT * len(kl):
             if len(left):  # settled anew afterwards, with what is left of the tolerance
                 found.gap[left] = 0.0
-                self.sure.append(np.delete(kl, left))
+                n_sure = len(kl) - len(left)
+                self.sure.append((np.delete(kl, left), shared_unknowns(np.delete(share, left), n_sure, self.setting)))
             chart = lattice.chart
             self.keep(block, chart.belief(found.gap, chart.moments(seen[self.to])), kl, found.log_variance, known)
         else:
@@ -290,6 +289,10 @@ class EvidenceCall(_Call):
     def told(self, answer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """The log normalisers."""
         return answer.log_z, ~answer.failed & np.isfinite(answer.log_z), answer.log_z_error**2
+
+    def unanswered(self, answer: Any) -> np.ndarray:
+        """Rows that failed."""
+        return answer.failed
 
     def error(self, told: Any, predicted: Any) -> np.ndarray:
         """The square of the difference."""

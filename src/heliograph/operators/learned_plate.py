@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
+from heliograph.operators.joint_error import leverage
 from heliograph.operators.lattice import Taught
 from heliograph.operators.learned_process import Correction, design
 from heliograph.operators.protocol import Incoming, rows_of
-from heliograph.operators.sight import kind_key, look
+from heliograph.operators.sight import PROPER, kind_key, look
 
 __all__ = ["Plate", "auditable"]
 
@@ -94,6 +95,7 @@ class Plate:
         mean, variance, new = known.predict(x, self._scale(self.open), 0.1 * self.call.tolerance)
         weights = self.chart.weights(mean, self._at(self.open))
         self.mean, self.variance, self.kl = mean, variance, np.einsum("nq,nq->n", weights, variance)
+        known.note_scale(weights, self._scale(self.open))
         unseen = new > self.operator.novelty
         if unseen.any():  # no label is near, but many together may know it all the same
             far = np.flatnonzero(unseen)
@@ -107,7 +109,7 @@ class Plate:
         weights, unseen, improper = self._judge()
         factor = known.calibration.factor
         self.kl *= factor
-        limit = call.limit(self.kl, known.label_kl)
+        limit = call.limit(self.kl, self._leverage(), known)
         doubtful = self.kl > limit
         if improper is not None:
             doubtful |= improper
@@ -133,6 +135,17 @@ class Plate:
                 chosen = some[:size]
         call.learning += time.perf_counter() - started
         return chosen if self.open is None else self.open[chosen]
+
+    def _leverage(self) -> np.ndarray | None:
+        """The share of each open row's belief that its message would bring."""
+        excess, to = self.sight.excess, self.call.to
+        if excess is not None:
+            log_ratio = (excess if self.open is None else excess[self.open]) + self.mean[:, 1]
+            return np.abs(np.expm1(np.minimum(log_ratio, 0.0)))
+        if to is None or self.kind[to] != PROPER:
+            return None if to is None else np.ones(len(self.mean))
+        cavity = self.incoming[to] if self.open is None else self.incoming[to][self.open]
+        return leverage(self.chart.belief(self.mean, self._at(self.open)) / cavity, cavity)
 
     def _improper(self) -> np.ndarray | None:
         """Where a message would be improper beyond doubt, though no answer ever was.
@@ -241,9 +254,10 @@ class Plate:
             return 1.0
         place = chosen if self.open is None else np.searchsorted(self.open, chosen)
         predicted = self.chart.belief(self.mean[place[good]], self._at(chosen[good]))
-        expected = self.kl[place[good]] / self.known.calibration.factor + own[good]
+        ours = self.kl[place[good]] / self.known.calibration.factor
+        expected = ours + own[good]
         realised = self.call.error(told[good], predicted)
-        self.known.calibration.note(expected, realised, auditing)
+        self.known.calibration.note(expected, realised, auditing, ours / np.maximum(expected, 1e-300))
         return float(realised.sum() / max(expected.sum(), 1e-300))
 
     def _smooth(self) -> None:

@@ -14,8 +14,10 @@ import numpy as np
 from heliograph.errors import FileFormatError
 from heliograph.kernels.blas import one_blas_thread
 from heliograph.operators.calibration import Calibration
+from heliograph.operators.packing import part
 from heliograph.regression import landmarks as sparse
 from heliograph.regression.gaussian_process import (
+    NOISE_BOUNDS,
     Process,
     Widths,
     append,
@@ -35,7 +37,8 @@ _ENOUGH = 320  # labels by which widths are chosen at most
 _LATEST = 64  # answers by which their noise is judged
 _ROUNDING = {np.float32: 1e-3, np.float64: 1e-12}  # share of the prior variance that rounding may hide
 _CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
-_NO_NOISE = 1e-9  # label noise relative to the labels' own scale below which one factor serves all outputs
+_AVERAGED = 0.2  # of what an answer is wrong by: so far the regression is asked to average the noise of answers
+_NO_NOISE = 1e-13  # label noise relative to the labels' own scale below which one factor serves all outputs
 
 
 class Correction:
@@ -53,6 +56,7 @@ class Correction:
         self.noise = np.zeros((0, n_outputs))
         self.own_kl = np.zeros(0)  # what each answer itself may be wrong by
         self.label_kl = 0.0  # what an answer is usually wrong by: the median of the latest
+        self.nugget_kl = 0.0  # what the least noise that the regression puts on every label is worth
         self.n_trusted = 0  # messages that were predicted and sent
         self.n_improper = 0  # answers whose message was improper
         self.used = False
@@ -76,6 +80,18 @@ class Correction:
     def always_proper(self) -> bool:
         """Whether every answer so far gave a proper message."""
         return self.n_improper == 0 and len(self) >= self.start
+
+    @property
+    def least(self) -> float:
+        """The expected KL below which another answer would not help: labels, even averaged, are no better."""
+        return _AVERAGED * max(self.label_kl, self.nugget_kl)
+
+    def note_scale(self, weights: np.ndarray, scale: np.ndarray | None) -> None:
+        """Remember what errors in the targets of a plate cost, ``(n, q)``, and how large its corrections are."""
+        assert self.process is not None
+        squares = np.ones(1) if scale is None else scale * scale
+        cost = np.median(weights * squares[:, None], axis=0) if len(weights) else np.zeros(weights.shape[1])
+        self.nugget_kl = float(NOISE_BOUNDS[0] * cost @ self.process.widths.signal)
 
     def learn(
         self,
@@ -129,7 +145,12 @@ class Correction:
         # widths need no more than some hundred labels, and choosing them costs the cube of their number a hundred times
         some = np.unique(np.linspace(0, len(self) - 1, min(len(self), _ENOUGH)).astype(int))
         own = None if noise is None else noise[some]
-        self.condition(fit_widths(self.inputs[some], self.targets[some], own, start=last))
+        widths = fit_widths(self.inputs[some], self.targets[some], own, start=last)
+        if own is not None:
+            # N labels within their noise only show that the signal is below that noise by the root of N / 2: no better
+            floor = np.sqrt(2 / len(own)) * np.median(own, axis=0)
+            widths = widths._replace(signal=np.maximum(widths.signal, floor))
+        self.condition(widths)
         self.n_fitted = len(self)
         self.n_refits += 1
 
@@ -258,7 +279,7 @@ class Correction:
         if made.own_kl.shape != (len(inputs),):
             raise FileFormatError("the labels of a learned operator do not fit together")
         made.label_kl = float(np.median(made.own_kl[-_LATEST:])) if len(made.own_kl) else 0.0
-        made.calibration.restore({k: arrays[f"calibration.{k}"] for k in ("expected", "realised", "audited")})
+        made.calibration.restore(part(arrays, "calibration."))
         if "widths" in arrays:
             centre, widths, signal = (np.asarray(arrays[k], dtype=float) for k in ("centre", "widths", "signal"))
             fits = centre.shape == widths.shape == (inputs.shape[1],) and signal.shape == (targets.shape[1],)

@@ -64,7 +64,7 @@ class Neural:
             if not isinstance(cavity, Family):
                 continue
             y, valid = self.target.forward(belief, cavity)
-            good = valid & ~answer.failed
+            good = valid & ~answer.failed_at(to)
             if good.sum() < 2:
                 raise ModelError(
                     f"there are {int(good.sum())} answered tuples to learn messages to {to!r} from: ask more"

@@ -39,7 +39,8 @@ class Reply(NamedTuple):
     failed: np.ndarray  # (n,) bool: nobody knows; the engine keeps the old message
     asked: np.ndarray  # (n,) bool
     log_variance: np.ndarray | None = None  # (n, q) log predictive variance, NaN before anything was learned
-    expected_kl: np.ndarray | None = None  # (n,) nats that the message may be wrong by; None where that is not known
+    # (n,) nats that the belief is expected to be wrong by, infinite where it failed; None where nobody says
+    expected_kl: np.ndarray | None = None
     n_asked: int = 0  # rows handed to the oracle
     n_evaluations: int = 0  # of the user's function
     seconds_oracle: float = 0.0
@@ -53,6 +54,10 @@ class AnswerLike(Protocol):
     beliefs: dict[str, Family]  # every random port -> (n,)
     expected_kl: dict[str, np.ndarray]  # every random port -> (n,): nats that its own error is worth
     failed: np.ndarray  # (n,) bool
+
+    def failed_at(self, port: str) -> np.ndarray:
+        """The rows (n,) at which the belief of this port is unknown."""
+        ...
 
 
 class Ask(Protocol):
@@ -70,10 +75,12 @@ class Ask(Protocol):
 class Setting(NamedTuple):
     """What an operator is told with every call besides the messages."""
 
-    tolerance: float = 0.0  # nats that one message may be wrong by
+    tolerance: float = 0.0  # nats of the posterior's error that are one message's share: shares add
     sampler: Any = None  # the factor's description: inputs, child, output, stochastic, expensive
     evaluate: Callable[[np.random.Generator, Mapping[str, np.ndarray]], np.ndarray] | None = None  # the factor itself
     reference: Callable[..., Any] | None = None  # (rng, incoming, to) -> cheap moments of beliefs, or None
+    share: float = 1.0  # unknowns that the messages of the whole model share, for each message
+    together: int = 1  # messages at most that are connected with one another at all
 
 
 NOTHING_MORE = Setting()

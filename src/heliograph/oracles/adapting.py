@@ -116,7 +116,8 @@ def adapt(
             break
         # the draws of a few rounds together: a mode that one round lost is remembered by the others
         log_first = log_density(here, take_proposal(base, need), drawn.u)
-        tilt = drawn.log_weights + drawn.log_q - log_first
+        drawn_from = np.where(np.isposinf(drawn.log_q), 0.0, drawn.log_q)  # infinite where the function gave no value
+        tilt = drawn.log_weights + drawn_from - log_first
         need, ess = need[poor], ess[poor]
         u = np.concatenate([u[poor][:, -3 * size :], drawn.u[poor]], axis=1)
         log_tilt = np.concatenate([log_tilt[poor][:, -3 * size :], tilt[poor]], axis=1)

@@ -72,8 +72,14 @@ def frame_of_points(problem: Problem, row: np.ndarray, u: np.ndarray, v: np.ndar
             scales[port.name] = np.where(found, log_mean - mean, 0.0)
             continue
         variance = _summed(n, row, (w[:, None] @ (c - mean[row][:, None]) ** 2)[:, 0]) / total
-        # a variance of 0 (one draw has all the weight) or a rounding error must not become the unit
-        scales[port.name] = np.maximum(np.sqrt(variance), np.abs(mean) * 1e-12 + 1e-100)
+        # a variance of 0 (one draw has all the weight) or a rounding error must not become the unit: nor what is far
+        # below the spread of the points that count at all, whose weights may not be known yet
+        counts = (log_w > -40.0)[..., None]
+        low, high = np.full(mean.shape, np.inf), np.full(mean.shape, -np.inf)
+        np.minimum.at(low, row, np.where(counts, c, np.inf).min(axis=1))
+        np.maximum.at(high, row, np.where(counts, c, -np.inf).max(axis=1))
+        spread = np.where(high > low, high - low, 0.0)
+        scales[port.name] = np.maximum(np.sqrt(variance), np.abs(mean) * 1e-12 + 1e-6 * spread + 1e-60)
     return Frame(centres, scales)
 
 
@@ -122,12 +128,16 @@ def answer_of(
     failed: np.ndarray,
     n_evaluations: int,
 ) -> Answer:
-    """Project; a row fails if it is marked, or if the statistics of any port belong to no member of its family."""
+    """Project; a row fails if it is marked, or if no port has statistics that belong to a member of its family.
+
+    A port without such statistics (the output of a constant function has no spread) is unknown, and takes no other with it.
+    """
     blocks = blocks_of(problem)
     on_edges = mean[:, blocks[-1]]
     on_edge = on_edges.sum(axis=1)
     projections: dict[str, Projection] = {}
     failed, lost = failed | _rounded_weights(problem.output, on_edges), {}
+    none_known = np.ones(problem.n, dtype=bool)
     for port, block, covariance in zip(ports_of(problem), blocks, covariances, strict=False):
         expected = mean[:, block]
         if port is problem.output:
@@ -139,10 +149,11 @@ def answer_of(
         covariance = np.where(usable[:, None, None], covariance, 0.0)
         p = port.axis.project(expected, covariance, frame.centres[port.name], frame.scales[port.name])
         projections[port.name] = p
-        lost[port.name] = np.zeros(problem.n, dtype=bool)
-        if port is problem.output:  # most of the output lies beyond the last double: the inputs are none the worse
-            lost[port.name] = (on_edge > 0.5) | (~p.sound & (on_edge > 0.01))
-        failed |= ~usable | (~p.sound & ~port.message.is_point & ~lost[port.name])
+        lost[port.name] = (~usable | ~p.sound) & ~port.message.is_point
+        if port is problem.output:  # most of the output lies beyond the last double
+            lost[port.name] |= on_edge > 0.5
+        none_known &= lost[port.name]
+    failed = failed | none_known
     beliefs: dict[str, Family] = dict(problem.fixed)
     errors, plain, chart, kl = {}, {}, {}, {}
     for port in ports_of(problem):

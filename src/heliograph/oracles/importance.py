@@ -12,6 +12,7 @@ from heliograph.families import Family
 from heliograph.oracles.adapting import adapt, first_proposal
 from heliograph.oracles.answer import Answer, gather, replace_rows, take_answer
 from heliograph.oracles.assembly import Frame, answer_of, blocks_of, frame_of, join_frames, statistics_of
+from heliograph.oracles.bounds import highest
 from heliograph.oracles.certain import answer_if_certain
 from heliograph.oracles.diagnostics import pareto_k, tail_length
 from heliograph.oracles.plain import add_row, serves
@@ -19,12 +20,15 @@ from heliograph.oracles.pool import Pool
 from heliograph.oracles.problem import Problem, groups_of, take_rows
 from heliograph.oracles.proposal import Proposal, n_uniforms, take_proposal
 from heliograph.oracles.sampler import Sampler
+from heliograph.oracles.scanning import can_scan, scan
 from heliograph.oracles.sums import Sums, add, empty_sums, estimate
 from heliograph.oracles.uniforms import Uniforms, uniforms_for
-from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, weigh
+from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, refuse_unlooked, weigh
 
 __all__ = ["ImportanceOracle"]
 
+_NEAR = 20.0  # times below the largest possible weight: no more is to come
+_STRETCH = 10.0  # times that the tail of a statistic may raise its squared error: the fit of a tail is a guess
 _CHUNK = 2**17  # calls of the user's function at a time: some 50 MB of temporaries
 
 
@@ -138,6 +142,26 @@ class ImportanceOracle:
         affordable = (self._budget - self.n_samples) // size  # pilots before the run itself
         if affordable < 2:
             return self._run(rng, problem, base, match)
+        if match is log_output and can_scan(problem):
+            found = scan(rng, problem, base)
+            parts, lost = [], np.flatnonzero(~found.found)
+            for rows, own in (
+                (np.flatnonzero(~found.better & found.found), base),
+                (np.flatnonzero(found.better), found.proposal),
+            ):
+                if len(rows):
+                    parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
+            if len(lost):
+                some = take_rows(problem, lost), take_proposal(base, lost)
+                parts.append((lost, self._ask_by_pilots(rng, *some, match, size, affordable)))
+            answer = gather(parts, problem.n)
+            return answer._replace(n_evaluations=answer.n_evaluations + found.spent)
+        return self._ask_by_pilots(rng, problem, base, match, size, affordable)
+
+    def _ask_by_pilots(
+        self, rng: np.random.Generator, problem: Problem, base: Proposal, match: Match, size: int, affordable: int
+    ) -> Answer:
+        """Re-fit the proposal to what pilots of `size` draws see, as often as that is affordable, and run."""
         rounds = min(self.max_rounds, affordable - 1)
         proposal, adapted, spent = self._refit(rng, problem, base, base, match, size, rounds)
         answer = self._run_either(rng, problem, base, proposal, adapted, match)
@@ -213,7 +237,7 @@ class ImportanceOracle:
         while True:
             frame = self._extend(rng, problem, proposal, match, supply, sums, rows, per_replicate, frame, bad)
             spent += per_replicate * supply.n_replicates * len(rows)
-            answer = self._judge(problem, frame, sums, bad, spent)
+            answer = self._judge(problem, frame, sums, bad, spent, self._log_largest(problem, proposal, match))
             if self.precision is None:
                 return answer
             wanting = ~bad & (answer.failed | (answer.label_noise > self.precision))
@@ -240,7 +264,25 @@ class ImportanceOracle:
             frames.append(frame)
         return self._judge(problem, join_frames(frames), sums, bad, n * self.n_samples)
 
-    def _judge(self, problem: Problem, frame: Frame, sums: Sums, bad: np.ndarray, spent: int) -> Answer:
+    def _log_largest(self, problem: Problem, proposal: Proposal, match: Match) -> np.ndarray:
+        """The largest log weight (n,) that a draw can have; infinite where none is known.
+
+        A part of the proposal that is the cavity bounds the ratio of the two, and a message has a highest value.
+        """
+        if match is not log_output or isinstance(self.proposal, (Family, Mapping)) or not proposal.products:
+            return np.full(problem.n, np.inf)
+        # a table keeps 0.3 of one that keeps 0.5 of the message's own
+        return highest(problem) - np.log(proposal.weights[:, 0]) - len(problem.discrete) * np.log(0.15)
+
+    def _judge(
+        self,
+        problem: Problem,
+        frame: Frame,
+        sums: Sums,
+        bad: np.ndarray,
+        spent: int,
+        log_largest: np.ndarray | float = np.inf,
+    ) -> Answer:
         """The sums as an answer, with the rows that cannot be trusted marked."""
         e = estimate(sums)
         k = _tail_shapes(sums)
@@ -249,11 +291,13 @@ class ImportanceOracle:
         # the mean of draws that could be: a rare outcome makes every weight large beside the mean of all
         log_mean = e.log_z + np.log(sums.count / np.maximum(sums.count - sums.impossible, 1.0))
         far = sums.tails.max(axis=2) > log_mean[:, None] + np.log(20.0 * width)
-        heavy = (k > self.k_threshold) & far
+        # nor does a tail go on beyond the largest weight there can be
+        cut = sums.tails[:, 0].max(axis=1) > log_largest - np.log(_NEAR)
+        heavy = (k > self.k_threshold) & far & ~cut[:, None]
         failed = bad | (e.ess < self.min_ess) | heavy[:, 0]
         # where a statistic has such a tail its error falls as S^(k - 1), not as S^(-1/2)
         draws = np.maximum(sums.count, 2.0)[:, None]
-        stretch = np.where(heavy, draws ** np.clip(2 * np.minimum(k, 1.0) - 1, 0.0, 1.0), 1.0)
+        stretch = np.where(heavy, np.minimum(draws ** np.clip(2 * np.minimum(k, 1.0) - 1, 0.0, 1.0), _STRETCH), 1.0)
         covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances[:-1]))
         return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k[:, 0], failed, spent)
 
@@ -279,6 +323,7 @@ class ImportanceOracle:
             for start in range(0, per_replicate, size):
                 width = min(size, per_replicate - start)
                 drawn = look(rng, some, these, supply.take(replicate, width, rows), match)
+                refuse_unlooked(drawn)
                 frame = frame or frame_of(some, drawn.u, drawn.v, drawn.log_weights)
                 bad[rows] |= drawn.bad
                 if storing:

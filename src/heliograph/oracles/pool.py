@@ -65,11 +65,12 @@ class Pool:
 
     def keep(self, problem: Problem, chunks: list[Draws], n_replicates: int) -> None:
         """Store the chunks of a run (replicate after replicate) as one batch for each row."""
-        whole = [np.concatenate([c[k] for c in chunks], axis=1) for k in range(len(Draws._fields) - 1)]
+        names_of = ("u", "v", "log_q", "log_weights", "edge")
+        whole = {k: np.concatenate([getattr(c, k) for c in chunks], axis=1) for k in names_of}
         bad = np.any([c.bad for c in chunks], axis=0)
         names = tuple(p.name for p in problem.inputs)
         for i in np.flatnonzero(~bad):
-            draws = Draws(*(a[i : i + 1].copy() for a in whole), bad=bad[i : i + 1])
+            draws = Draws(**{k: a[i : i + 1].copy() for k, a in whole.items()}, bad=bad[i : i + 1])
             constants = {k: a[i : i + 1] for k, a in problem.constants.items()}
             self._batches.append((problem.sampler.function, Batch(names, constants, draws, n_replicates)))
             self.n_draws += draws.log_q.size

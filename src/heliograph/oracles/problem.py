@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,12 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.families import Categorical, Family
 from heliograph.oracles.axes import axis_of
-from heliograph.oracles.sampler import Sampler, evaluate
+from heliograph.oracles.sampler import Sampler, try_values
 
-__all__ = ["Port", "Problem", "groups_of", "log_inputs", "take_rows", "walk"]
+__all__ = ["Port", "Problem", "Walked", "groups_of", "log_inputs", "take_rows", "walk"]
+
+
+_LARGEST = 1e150  # beyond this the square of a number is infinite, and so is the number to us
 
 
 class Port(NamedTuple):
@@ -91,24 +94,38 @@ def take_rows(problem: Problem, rows: np.ndarray) -> Problem:
     )
 
 
-def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Call the function at coordinates (n, s, D).
+class Walked(NamedTuple):
+    """The function at coordinates (n, s, D)."""
 
-    Gives the output's coordinates (n, s, Dout), and -1 or 1 where the output had rounded onto the lower or upper edge.
-    """
+    v: np.ndarray  # (n, s, Dout), the output's coordinates; anything where there is no value
+    edge: np.ndarray  # (n, s), -1 or 1 where the output had rounded onto the lower or upper edge of its support
+    wrong: (
+        np.ndarray | None
+    )  # (n, s), 1 where the function gave no value of the output's family, 2 where an infinite one
+    complain: Callable[[int], FactorError]  # the error that names a point, counted along the flattened (n, s)
+
+
+def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> Walked:
+    """Call the function at coordinates (n, s, D)."""
     n, s = u.shape[:2]
     inputs = {p.name: _flat(p.axis.value(u[..., p.columns])) for p in problem.inputs}
     inputs |= {k: np.repeat(a, s, axis=0) for k, a in problem.constants.items()}
-    out = evaluate(rng, problem.sampler, inputs, size=n * s)
-    _check_length(problem, out)
-    out = out.reshape((n, s, *out.shape[1:]))
+    found = try_values(rng, problem.sampler, inputs, size=n * s)
+    _check_length(problem, found.out)
+    out = found.out.reshape((n, s, *found.out.shape[1:]))
+    wrong = None if found.wrong is None else found.wrong.reshape(n, s)
     chart = problem.sampler.output.chart
+    if chart == "identity" and (np.abs(out) > _LARGEST).any():
+        beyond = np.abs(out) > _LARGEST
+        out = np.where(beyond, 0.0, out)
+        beyond = beyond.any(axis=-1) if beyond.ndim > 2 else beyond
+        wrong = np.where(beyond, 2, 0 if wrong is None else wrong).astype(np.int8)
     edge = np.zeros((n, s), dtype=np.int8)
     if chart in ("log", "logit"):
         edge -= out <= np.finfo(float).tiny  # the numbers below have no digits left
     if chart == "logit":
         edge += out == 1
-    return problem.output.axis.coordinates(out), edge
+    return Walked(problem.output.axis.coordinates(out), edge, wrong, found.complain)
 
 
 def _check_length(problem: Problem, out: np.ndarray) -> None:

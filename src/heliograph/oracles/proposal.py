@@ -14,20 +14,29 @@ from scipy import special
 from heliograph.families import Family
 from heliograph.oracles.problem import Problem
 
-__all__ = ["Proposal", "draw", "log_density", "n_uniforms", "stand_in", "take_proposal"]
+__all__ = ["Pieces", "Proposal", "draw", "log_density", "n_uniforms", "stand_in", "take_proposal"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
 
-class Proposal(NamedTuple):
-    """A mixture for every row: first the products, then the Gaussians; and a table for every discrete input."""
+class Pieces(NamedTuple):
+    """Intervals of the only axis, side by side or apart, in each of which draws are uniform."""
 
-    weights: np.ndarray  # (n, P + K), rows sum to 1
+    low: np.ndarray  # (n, k), sorted; the last ones may be empty
+    high: np.ndarray  # (n, k)
+    share: np.ndarray  # (n, k), rows sum to 1
+
+
+class Proposal(NamedTuple):
+    """A mixture for every row: first the products, then the Gaussians, then pieces; and a table for every discrete input."""
+
+    weights: np.ndarray  # (n, P + K), or (n, P + K + 1) with pieces; rows sum to 1
     products: tuple[tuple[Family, ...], ...]  # P of them: one proper message for each continuous input
     means: np.ndarray  # (n, K, C)
     roots: np.ndarray  # (n, K, C, C), lower Cholesky factors of the covariances
     inverses: np.ndarray  # (n, K, C, C), their inverses
     tables: tuple[np.ndarray, ...]  # (n, number of values) for each discrete input
+    pieces: Pieces | None = None
 
 
 def take_proposal(proposal: Proposal, rows: np.ndarray) -> Proposal:
@@ -39,6 +48,7 @@ def take_proposal(proposal: Proposal, rows: np.ndarray) -> Proposal:
         proposal.roots[rows],
         proposal.inverses[rows],
         tuple(t[rows] for t in proposal.tables),
+        None if proposal.pieces is None else Pieces(*(a[rows] for a in proposal.pieces)),
     )
 
 
@@ -70,12 +80,17 @@ def draw(problem: Problem, proposal: Proposal, uniforms: np.ndarray) -> np.ndarr
             else:
                 u[i, j, port.columns] = port.axis.draw(message[i], uniforms[i, j, own][:, None, :])[:, 0]
             at = own.stop
-    if parts > n_products:
-        i, j = np.nonzero(part >= n_products)
+    n_gaussians = proposal.means.shape[1]
+    if n_gaussians:
+        i, j = np.nonzero((part >= n_products) & (part < n_products + n_gaussians))
         k = part[i, j] - n_products
         columns = _columns(problem)
         z = special.ndtri(uniforms[i, j, 1 : 1 + len(columns)])
         u[i[:, None], j[:, None], columns] = proposal.means[i, k] + np.einsum("mab,mb->ma", proposal.roots[i, k], z)
+    if proposal.pieces is not None:
+        mine = part == parts - 1
+        for i in np.flatnonzero(mine.any(axis=1)):
+            u[i, mine[i], 0] = _along(Pieces(*(a[i] for a in proposal.pieces)), uniforms[i, mine[i], 1])
     at = 1 + sum(p.axis.n_uniforms for p in continuous)
     for port, table in zip(problem.discrete, proposal.tables, strict=True):
         steps = np.cumsum(table, axis=1)[:, None, :-1]
@@ -102,11 +117,32 @@ def log_density(problem: Problem, proposal: Proposal, u: np.ndarray) -> np.ndarr
             z = (v - proposal.means[:, None, k]) @ np.swapaxes(proposal.inverses[:, k], -1, -2)
             norm = log_roots[:, k] - 0.5 * v.shape[-1] * _LOG_2PI
             terms.append(log_weights[:, :, len(proposal.products) + k] + norm[:, None] - 0.5 * (z * z).sum(axis=-1))
+    if proposal.pieces is not None:
+        inside = np.stack([_log_along(Pieces(*(a[i] for a in proposal.pieces)), u[i, :, 0]) for i in range(len(u))])
+        terms.append(log_weights[:, :, -1] + inside)
     log_q = _log_sum(terms)
     for port, table in zip(problem.discrete, proposal.tables, strict=True):
         value = u[:, :, port.columns.start].astype(int)
         log_q = log_q + np.log(np.take_along_axis(table, value, axis=1))
     return log_q
+
+
+def _along(pieces: Pieces, uniforms: np.ndarray) -> np.ndarray:
+    """Positions (s,) from uniforms: the inverse of a distribution function that is linear in each piece."""
+    steps = np.cumsum(pieces.share)
+    k = np.minimum(np.searchsorted(steps, uniforms * steps[-1], side="left"), len(steps) - 1)
+    k = np.where(pieces.share[k] > 0, k, np.argmax(pieces.share))  # rounding past the last piece
+    within = (uniforms * steps[-1] - (steps[k] - pieces.share[k])) / pieces.share[k]
+    return pieces.low[k] + np.clip(within, 0.0, 1.0) * (pieces.high[k] - pieces.low[k])
+
+
+def _log_along(pieces: Pieces, u: np.ndarray) -> np.ndarray:
+    """The log density (s,) of positions."""
+    k = np.maximum(np.searchsorted(pieces.low, u, side="right") - 1, 0)
+    width = pieces.high[k] - pieces.low[k]
+    inside = (u >= pieces.low[k]) & (u <= pieces.high[k]) & (width > 0) & (pieces.share[k] > 0)
+    height = np.where(inside, pieces.share[k], 1.0) / np.where(inside, width, 1.0)
+    return np.where(inside, np.log(height), -np.inf)
 
 
 def stand_in(problem: Problem, scale: float, vague: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

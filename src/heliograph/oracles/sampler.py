@@ -15,7 +15,7 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError
 from heliograph.families import Family
 
-__all__ = ["Sampler", "evaluate", "sampler_of"]
+__all__ = ["Sampler", "Values", "evaluate", "sampler_of", "try_values"]
 
 
 class Sampler(NamedTuple):
@@ -76,6 +76,16 @@ def sampler_of(
     return Sampler(name, function, inputs, output, stochastic, sized, vectorized, expensive)
 
 
+class Values(NamedTuple):
+    """What a factor gave for S samples, with what its output family does not hold marked and replaced."""
+
+    out: np.ndarray  # (S, ...), inside the support everywhere
+    wrong: (
+        np.ndarray | None
+    )  # (S,) 0 where all is well, 1 where there is no such value, 2 where it is infinite; None: nowhere
+    complain: Callable[[int], FactorError]  # the error that names what was wrong with a sample
+
+
 def evaluate(
     rng: np.random.Generator, sampler: Sampler, inputs: Mapping[str, Any], size: int | None = None
 ) -> np.ndarray:
@@ -83,6 +93,16 @@ def evaluate(
 
     Raises `FactorError` where the function raises or gives something that its output family does not hold.
     """
+    found = try_values(rng, sampler, inputs, size)
+    if found.wrong is not None:
+        raise found.complain(int(np.argmax(found.wrong > 0)))
+    return found.out
+
+
+def try_values(
+    rng: np.random.Generator, sampler: Sampler, inputs: Mapping[str, Any], size: int | None = None
+) -> Values:
+    """The same, but values that the output family does not hold are only marked: there may be no mass where they are."""
     arrays = {k: _locked(inputs[k]) for k in sampler.inputs}
     n = len(next(iter(arrays.values()))) if arrays else size
     if n is None:
@@ -145,7 +165,7 @@ def _call_each(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.
         ) from error
 
 
-def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) -> np.ndarray:
+def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) -> Values:
     out = np.asarray(out)
     rank = sampler.output.point_rank
     if out.ndim != 1 + rank or out.shape[0] != n:
@@ -157,17 +177,27 @@ def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) ->
     if out.dtype.kind not in "fiub":
         raise FactorError(f"factor {sampler.name!r} returned {out.dtype} where numbers are needed")
     out = out.astype(float, copy=False)
-    if sampler.output.chart == "logit" and out.min() >= 0 and out.max() <= 1:
-        return out  # the usual case at a tenth of the cost of looking at each (a NaN is not above 0)
-    held = np.asarray(sampler.output.in_support(_inside(sampler.output, out)))  # type: ignore[attr-defined]
-    held = held & ~(np.isnan(out).any(axis=-1) if rank else np.isnan(out))
-    if not held.all():
-        i = int(np.argmin(held))
-        raise FactorError(
+
+    def complain(i: int) -> FactorError:
+        return FactorError(
             f"factor {sampler.name!r} returned {np.array2string(out[i], precision=6)} at {_show(arrays, i)}, "
             f"which is outside the support of {sampler.output.__name__}"
         )
-    return out
+
+    if sampler.output.chart == "logit" and out.min() >= 0 and out.max() <= 1:
+        return Values(
+            out, None, complain
+        )  # the usual case at a tenth of the cost of looking at each (a NaN is not above 0)
+    held = np.asarray(sampler.output.in_support(_inside(sampler.output, out)))  # type: ignore[attr-defined]
+    held = held & ~(np.isnan(out).any(axis=-1) if rank else np.isnan(out))
+    if held.all():
+        return Values(out, None, complain)
+    infinite = np.isinf(out).any(axis=-1) & ~np.isnan(out).any(axis=-1) if rank else np.isinf(out)
+    wrong = np.where(held, 0, np.where(infinite, 2, 1)).astype(np.int8)
+    # any value of the support does: it is given no weight
+    inner = {"log": 0.5, "logit": 0.5, "simplex": 1 / out.shape[1] if rank else 0.0}.get(sampler.output.chart, 0.0)
+    safe = out[int(np.argmax(held))] if held.any() else np.full(out.shape[1:], inner)
+    return Values(np.where(held.reshape((n,) + (1,) * rank), out, safe), wrong, complain)
 
 
 def _inside(family: type[Family], out: np.ndarray) -> np.ndarray:

@@ -109,8 +109,8 @@ def estimate(sums: Sums) -> Estimate:
             covariances.append(c / (w**2)[:, None, None] * (n / (n - 1))[:, None, None])
         relative = np.maximum(n * sums.w2 / w**2 - 1, 0.0) / (n - 1)
     else:
-        # R / (R - 1) for the mean taken out, and R - 3 rather than R - 1: a spread of few replicates is often too small
-        correct = n_replicates / (n_replicates - 3)
+        # for the mean taken out; what 16 replicates say of their own spread is uncertain by a third, both ways
+        correct = n_replicates / (n_replicates - 1)
         residual = (sums.wt - mean * sums.w[:, :, None]) / w[:, None]  # (R, n, Q)
         for block in sums.blocks:
             r = residual[:, :, block]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.stats import qmc
 
 from heliograph.errors import ModelError
+
+if TYPE_CHECKING:
+    from scipy.stats import qmc
 
 __all__ = ["Uniforms", "uniforms_for"]
 
@@ -47,6 +51,8 @@ def uniforms_for(rng: np.random.Generator, n: int, dimension: int, kind: str, n_
 
 
 def _engine(dimension: int, rng: np.random.Generator) -> qmc.Sobol:
+    from scipy.stats import qmc  # half of what `import heliograph` would take
+
     try:
         return qmc.Sobol(dimension, scramble=True, bits=_BITS, rng=rng)
     except TypeError:  # before scipy 1.15 the argument had another name

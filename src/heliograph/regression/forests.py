@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from heliograph.errors import ModelError, UnsupportedError
 
@@ -17,7 +16,7 @@ class _Forest:
 
     online: ClassVar[bool] = False
     gives_variance: ClassVar[bool] = True
-    _kind: ClassVar[Any]
+    _kind: ClassVar[str]  # the name of scikit-learn's class, which is loaded when the first forest is grown
 
     def __init__(self, n_trees: int = 64, min_leaf: int = 1, n_jobs: int = 1, random_state: int = 0) -> None:
         self.n_trees = n_trees
@@ -27,11 +26,14 @@ class _Forest:
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Grow the forests on rows `X` (n, d) and outputs `Y` (n, q)."""
+        from sklearn import ensemble
+
         Y = np.asarray(Y, dtype=float)
         if Y.ndim != 2:
             raise ModelError(f"Y must be a matrix, one row a case; this one has {Y.ndim} axes")
+        grow = getattr(ensemble, self._kind)
         self.forests_ = [
-            self._kind(
+            grow(
                 self.n_trees, min_samples_leaf=self.min_leaf, n_jobs=self.n_jobs, random_state=self.random_state + k
             ).fit(X, y)
             for k, y in enumerate(Y.T)
@@ -66,7 +68,7 @@ class RandomForest(_Forest):
     array([[0.5]])
     """
 
-    _kind = RandomForestRegressor
+    _kind = "RandomForestRegressor"
 
 
 class ExtraTrees(_Forest):
@@ -78,4 +80,4 @@ class ExtraTrees(_Forest):
     array([[0.5]])
     """
 
-    _kind = ExtraTreesRegressor
+    _kind = "ExtraTreesRegressor"

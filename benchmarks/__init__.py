@@ -1,0 +1,1 @@
+"""What is measured by hand: each file says how it is run."""

@@ -1,0 +1,328 @@
+"""Does `error_estimate` cover what learned messages did to the posterior? Regressions through black boxes against exact EP.
+
+    python benchmarks/bench_coverage.py                       # about 200 runs on two processes
+    python benchmarks/bench_coverage.py --quick               # a dozen small ones
+    python benchmarks/bench_coverage.py --factors exp,tanh --sizes 2000,40000 --labels sampling --seeds 3
+
+Each run is a regression: n rows, d columns, a black box on ``X @ w``, data on its output. What was realised is
+KL(exact || learned) of the posterior of the coefficients, where exact is EP with the same moments by sums over even nodes, written
+here and owing nothing to the package: its own error is the KL to the same EP with half as many nodes more, printed as
+`exact to`. The table gives by factor, size and kind of label: the share of runs whose estimate covers what was realised
+(goal: 95 %), the median of estimate over realised (goal: below 30), the worst shortfall, and how often the tolerance itself
+was kept.
+"""
+
+import argparse
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+from threadpoolctl import threadpool_limits
+
+import heliograph as hg
+
+VARIANCE = 0.25  # of Gaussian data on an output
+SPREAD = 1.5  # standard deviation of X @ w under the truth
+SETTLED = hg.changed_less_than(1e-10) | hg.after(60)  # what is compared are messages, not how far EP was from its end
+CHUNK = 16_384  # rows whose nodes are laid out together
+
+
+# ---- the factors: a black box, how data come about, and the log likelihood of z that it implies ----------------------
+def logistic():
+    @hg.factor(output=hg.Beta)
+    def box(z):
+        return 1 / (1 + np.exp(-z))
+
+    def draw(rng, z):
+        return (rng.random(len(z)) < expit(z)).astype(float)
+
+    def observe(model, out, y):
+        model.bernoulli("y", out, observed=y)
+
+    return box, draw, observe, lambda y, z: log_expit((2 * y - 1) * z)
+
+
+def phi():
+    @hg.factor(output=hg.Beta)
+    def box(z):
+        return np.clip(ndtr(z), 1e-300, 1 - 1e-16)
+
+    def draw(rng, z):
+        return (rng.random(len(z)) < ndtr(z)).astype(float)
+
+    def observe(model, out, y):
+        model.bernoulli("y", out, observed=y)
+
+    return box, draw, observe, lambda y, z: log_ndtr((2 * y - 1) * z)
+
+
+def _counts(function, name):
+    @hg.factor(output=hg.Gamma, name=name)
+    def box(z):
+        return function(z)
+
+    def draw(rng, z):
+        return rng.poisson(function(z)).astype(float)
+
+    def observe(model, out, y):
+        model.poisson("y", out, observed=y)
+
+    def log_likelihood(y, z):
+        rate = function(z)
+        return y * np.log(rate) - rate
+
+    return box, draw, observe, log_likelihood
+
+
+def exp():
+    return _counts(lambda z: np.exp(np.minimum(z, 50.0)), "exp")
+
+
+def softplus():
+    return _counts(lambda z: np.logaddexp(0.0, z) + 1e-12, "softplus")
+
+
+def _numbers(function, name):
+    @hg.factor(output=hg.Gaussian, name=name)
+    def box(z):
+        return function(z)
+
+    def draw(rng, z):
+        return function(z) + np.sqrt(VARIANCE) * rng.standard_normal(len(z))
+
+    def observe(model, out, y):
+        model.gaussian("y", out, variance=VARIANCE, observed=y)
+
+    return box, draw, observe, lambda y, z: -0.5 * (y - function(z)) ** 2 / VARIANCE
+
+
+def asinh():
+    return _numbers(lambda z: np.arcsinh(3 * z), "asinh")
+
+
+def tanh():
+    return _numbers(np.tanh, "tanh")
+
+
+def threshold():
+    @hg.factor(output=hg.Bernoulli)
+    def box(z, rng):
+        return (z + rng.logistic(size=z.shape) > 0).astype(float)
+
+    def draw(rng, z):
+        return (rng.random(len(z)) < expit(z)).astype(float)
+
+    def observe(model, out, y):
+        model.observe(out, y)
+
+    return box, draw, observe, lambda y, z: log_expit((2 * y - 1) * z)
+
+
+def pair():
+    @hg.factor(output=hg.Gaussian)
+    def box(a, b):
+        return a + np.tanh(b)
+
+    def draw(rng, a, b):
+        return a + np.tanh(b) + np.sqrt(VARIANCE) * rng.standard_normal(len(a))
+
+    def observe(model, out, y):
+        model.gaussian("y", out, variance=VARIANCE, observed=y)
+
+    return box, draw, observe, lambda y, a, b: -0.5 * (y - a - np.tanh(b)) ** 2 / VARIANCE
+
+
+FACTORS = {f.__name__: f for f in (logistic, phi, exp, softplus, asinh, tanh, threshold, pair)}
+
+
+# ---- exact EP ---------------------------------------------------------------------------------------------------------
+def _tilted(log_likelihood, y, cavities, step):
+    """Means and variances of ``prod N(z; m, v) L(z)`` along each axis, by sums over even nodes around a rough mode."""
+    k = len(cavities)
+    nodes = np.arange(-8.5, 8.5 + step / 2, step)
+    grid = np.meshgrid(*[nodes] * k, indexing="ij")
+    nodes = np.stack([g.ravel() for g in grid])  # (k, N)
+    moments = [(np.empty(len(y)), np.empty(len(y))) for _ in range(k)]
+    rows = max(1, CHUNK * 64 // nodes.shape[1])
+    for start in range(0, len(y), rows):
+        part = slice(start, start + rows)
+        at = [(m[part, None], np.sqrt(v[part, None])) for m, v in cavities]
+        for _ in range(2):  # once around the cavity, then around what that found
+            z = [m + s * n for (m, s), n in zip(at, nodes, strict=True)]
+            log_w = log_likelihood(y[part, None], *z)
+            for (m, v), one in zip(cavities, z, strict=True):
+                log_w = log_w - 0.5 * (one - m[part, None]) ** 2 / v[part, None]
+            w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+            w /= w.sum(axis=1, keepdims=True)
+            found = [(np.einsum("nk,nk->n", w, one), one) for one in z]
+            found = [(m, np.einsum("nk,nk->n", w, (one - m[:, None]) ** 2)) for m, one in found]
+            at = [(m[:, None], np.sqrt(v[:, None])) for m, v in found]
+        for (mean, variance), (m, v) in zip(moments, found, strict=True):
+            mean[part], variance[part] = m, v
+    return moments
+
+
+def exact_ep(log_likelihood, y, designs, start, step=0.5, sweeps=60, settled=1e-13):
+    """EP with a standard normal prior on each block of coefficients, from ``start`` (means and covariances).
+
+    Gives means and covariances, and the last change in nats.
+    """
+    blocks = list(start)
+    sites = None
+    change = np.inf
+    for _ in range(sweeps):
+        marginals = [
+            (x @ m, np.einsum("ni,ij,nj->n", x, c, x, optimize=True)) for x, (m, c) in zip(designs, blocks, strict=True)
+        ]
+        if sites is None:  # a first guess of the sites: as if each saw the whole belief
+            cavities = marginals
+        else:
+            cavities = []
+            for (m, v), (r, t) in zip(marginals, sites, strict=True):
+                tau = 1 / v - t
+                cavities.append(((m / v - r) / tau, 1 / tau))
+        tilted = _tilted(log_likelihood, y, cavities, step)
+        sites = [(m / v - cm / cv, 1 / v - 1 / cv) for (m, v), (cm, cv) in zip(tilted, cavities, strict=True)]
+        new = []
+        for x, (r, t) in zip(designs, sites, strict=True):
+            precision = np.eye(x.shape[1]) + (x * t[:, None]).T @ x
+            covariance = np.linalg.inv(precision)
+            new.append((covariance @ (x.T @ r), 0.5 * (covariance + covariance.T)))
+        change = sum(kl(a, b) for a, b in zip(new, blocks, strict=True))
+        blocks = new
+        if change < settled:
+            break
+    return blocks, change
+
+
+def kl(a, b):
+    """KL in nats between two Gaussians, each a mean and a covariance."""
+    (m, c), (n, e) = a, b
+    inverse = np.linalg.inv(e)
+    ratio = inverse @ c
+    off = n - m
+    return 0.5 * float(np.trace(ratio) - len(m) + off @ inverse @ off - np.linalg.slogdet(ratio)[1])
+
+
+# ---- one run ----------------------------------------------------------------------------------------------------------
+def run(task):
+    """Realised and estimated error of one regression."""
+    name, n, d, tolerance, labels, seed = task
+    rng = np.random.default_rng([seed, n, d])
+    box, draw, observe, log_likelihood = FACTORS[name]()
+    n_inputs = 2 if name == "pair" else 1
+    scale = 0.6 if name == "exp" else SPREAD
+    truths = [scale / np.sqrt(d) * rng.standard_normal(d) for _ in range(n_inputs)]
+    designs = [rng.standard_normal((n, d)) for _ in range(n_inputs)]
+    y = draw(rng, *[x @ w for x, w in zip(designs, truths, strict=True)])
+    model = hg.Model()
+    ws = [model.gaussian(f"w{k}", np.zeros(d), covariance=np.eye(d)) for k in range(n_inputs)]
+    observe(model, box(*[x @ w for x, w in zip(designs, ws, strict=True)]), y)
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
+        posterior = model.infer(
+            oracle="quadrature" if labels == "quadrature" else None,
+            tolerance=tolerance,
+            seed=seed,
+            progress=False,
+            improper="allow",  # as exact EP does here
+            stop=SETTLED,
+        )
+    seconds = time.perf_counter() - started
+    learned = [
+        (np.asarray(posterior[w].mean).reshape(-1), np.asarray(posterior[w].covariance).reshape(d, d)) for w in ws
+    ]
+    started = time.perf_counter()
+    with threadpool_limits(1):
+        exact, change = exact_ep(log_likelihood, y, designs, learned)
+        finer = exact
+        if n <= 10_000 and n_inputs == 1:  # there the integrands are widest, and a second run costs little
+            finer, _ = exact_ep(log_likelihood, y, designs, exact, step=0.35)
+    return {
+        "task": task,
+        "realised": sum(kl(a, b) for a, b in zip(exact, learned, strict=True)),
+        "estimate": posterior.error_estimate,
+        "exact": max(change, sum(kl(a, b) for a, b in zip(exact, finer, strict=True))),
+        "converged": posterior.converged,
+        "asked": posterior.trace.n_asked,
+        "sweeps": posterior.n_sweeps,
+        "seconds": seconds,
+        "check": time.perf_counter() - started,
+        "warned": sorted({w.category.__name__ for w in caught}),
+    }
+
+
+def tasks_of(options):
+    """The runs: every factor with every size and kind of label, columns and tolerances in turn."""
+    tasks = []
+    for name in options.factors:
+        for n in options.sizes:
+            if name == "pair" and n > 10_000:
+                n = 4_000 if n < 100_000 else 8_000  # a plane of nodes for every row
+            for labels in options.labels:
+                if labels == "quadrature" and name == "threshold":
+                    continue  # quadrature wants a deterministic function
+                for seed in range(options.seeds if n < 100_000 else max(1, options.seeds // 2)):
+                    d = (20, 5)[seed % 2] if options.columns is None else options.columns
+                    tolerance = (1e-3, 1e-2)[seed // 2 % 2] if options.tolerance is None else options.tolerance
+                    tasks.append((name, n, d, tolerance, labels, options.first + seed))
+    return sorted(tasks, key=lambda t: -t[1])  # the long ones first, so that no process waits for them at the end
+
+
+def table(results):
+    """Coverage by factor, size and labels."""
+    lines = [f"{'':24}{'runs':>5}{'covered':>9}{'median ratio':>14}{'worst short':>13}{'kept':>7}{'asked':>8}"]
+    for title, key in (("factor", 0), ("size", 1), ("labels", 4), ("columns", 2), ("tolerance", 3)):
+        for value in sorted({r["task"][key] for r in results}, key=str):
+            lines.append(_line(f"{title} {value}", [r for r in results if r["task"][key] == value]))
+    return "\n".join([*lines, _line("all", results)])
+
+
+def _line(title, rows):
+    realised = np.maximum([r["realised"] for r in rows], 1e-15)
+    estimate = np.array([r["estimate"] for r in rows])
+    kept = np.mean([r["realised"] <= r["task"][3] for r in rows])
+    ratio = estimate / realised
+    return (
+        f"{title:24}{len(rows):5}{100 * np.mean(ratio >= 1):8.0f}%{np.median(ratio):14.3g}{1 / ratio.min():13.2g}"
+        f"{100 * kept:6.0f}%{np.mean([r['asked'] for r in rows]):8.0f}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--factors", default=",".join(FACTORS))
+    parser.add_argument("--sizes", default="2000,10000,40000,200000")
+    parser.add_argument("--labels", default="sampling,quadrature")
+    parser.add_argument("--columns", type=int)
+    parser.add_argument("--tolerance", type=float)
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="2,000 rows, one seed")
+    options = parser.parse_args()
+    options.factors = options.factors.split(",")
+    options.sizes = [2000] if options.quick else [int(float(s)) for s in options.sizes.split(",")]
+    options.labels = options.labels.split(",")
+    options.seeds = 1 if options.quick else options.seeds
+    started, results = time.perf_counter(), []
+    tasks = tasks_of(options)
+    print(f"{'factor':10}{'n':>8}{'d':>4}{'tol':>7} {'labels':11}{'realised':>10}{'estimate':>10}{'ratio':>8}{'exact to':>10}"
+          f"{'asked':>7}{'sweeps':>7}{'s':>7}{'check':>7}")  # fmt: skip
+    with ProcessPoolExecutor(options.processes) as pool:
+        for done in as_completed([pool.submit(run, task) for task in tasks]):
+            r = done.result()
+            results.append(r)
+            name, n, d, tolerance, labels, _ = r["task"]
+            print(f"{name:10}{n:8}{d:4}{tolerance:7.0e} {labels:11}{r['realised']:10.1e}{r['estimate']:10.1e}"
+                  f"{r['estimate'] / max(r['realised'], 1e-15):8.1f}{r['exact']:10.0e}{r['asked']:7}{r['sweeps']:7}"
+                  f"{r['seconds']:7.1f}{r['check']:7.1f} {'' if r['converged'] else 'NOT CONVERGED '}"
+                  f"{' '.join(w for w in r['warned'])}", flush=True)  # fmt: skip
+    print(f"\n{table(results)}\n{time.perf_counter() - started:.0f} seconds")
+
+
+if __name__ == "__main__":
+    main()

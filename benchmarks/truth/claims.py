@@ -1,0 +1,79 @@
+"""How right each sort of model must be, and why not more: the sizes of EP's own errors, named and bounded.
+
+A claim is a table of limits. `docs/accuracy.md` shows it, so a limit that is raised here is raised in public.
+The limits of EP's own errors are about one and a half times the largest error of hundreds of models; the same
+models against our own EP, or against a projection, are held to "exact" and "projected".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["CLAIMS", "Claim"]
+
+
+class Claim(NamedTuple):
+    """Limits on the errors of `verdict.errors_of`, and the reason."""
+
+    limits: dict[str, float]
+    reason: str
+
+
+CLAIMS = {
+    "exact": Claim(
+        {"mean": 0.01, "spread": 0.01, "correlation": 0.01, "evidence": 0.01},
+        "EP is exact here, or the truth is our own EP; what remains is where the loop stopped",
+    ),
+    "projected": Claim(
+        {"mean": 0.002, "spread": 0.002, "probability": 1e-3, "evidence": 0.01},
+        "one factor per unknown: the belief is the projection of the exact posterior; what remains is quadrature in factors",
+    ),
+    "exact discrete": Claim({"probability": 1e-3, "evidence": 1e-2}, "belief propagation on a tree is exact"),
+    "loopy discrete": Claim(
+        {"probability": 0.05}, "loopy belief propagation has no bound: a warning says so, and beyond this limit it must"
+    ),
+    "tolerance": Claim(
+        {"nats": 1e-3},
+        "black boxes against the projection of the exact posterior, or our own EP on grids: the default `tolerance`, in all",
+    ),
+    "sampled": Claim(
+        {"nats": 1e-3},
+        "stochastic boxes against the likelihood with the noise integrated out: the default `tolerance`, in all",
+    ),
+    "regression: logit": Claim(
+        {"mean": 0.05, "spread": 0.2, "correlation": 0.35, "evidence": 0.1},
+        "rows share two coefficients: EP's sds are too small where few strong labels decide",
+    ),
+    "regression: probit": Claim({"mean": 0.05, "spread": 0.2, "correlation": 0.35, "evidence": 0.1}, "as for logit"),
+    "regression: log_rate": Claim(
+        {"mean": 0.03, "spread": 0.1, "correlation": 0.2, "evidence": 0.05}, "as for logit, with counts"
+    ),
+    "mean and precision, n < 10": Claim(
+        {"mean": 0.2, "spread": 0.3, "evidence": 0.25}, "mean and precision are dependent, and EP factorises them"
+    ),
+    "mean and precision, n >= 10": Claim(
+        {"mean": 0.08, "spread": 0.12, "evidence": 0.1}, "the same, with less to depend on"
+    ),
+    "mixture": Claim(
+        {"mean": 0.5, "spread": 0.8, "probability": 0.15, "evidence": 0.3},
+        "a posterior of several modes gets one Gaussian a mean; below .01 unless few points overlap",
+    ),
+    "shared product or maximum": Claim(
+        {"mean": 0.1, "spread": 0.1, "evidence": 0.1},
+        "two scalars that meet in several rows are factorised: a warning says so, and beyond this limit it must",
+    ),
+    "rewritten": Claim({"nats": 2e-3}, "each of the two forms may be off by the default `tolerance`"),
+    "hierarchical: groups": Claim(
+        {"mean": 0.1, "spread": 0.12, "evidence": 0.12}, "an unknown precision over three to six effects"
+    ),
+    "hierarchical: noisy_line": Claim(
+        {"mean": 0.1, "spread": 0.12, "evidence": 0.1}, "coefficients and noise precision are factorised"
+    ),
+    "hierarchical: counts": Claim({"mean": 0.02, "spread": 0.02, "evidence": 0.02}, "EP is close to exact"),
+    "hierarchical: heavy_tails": Claim({"mean": 0.02, "spread": 0.03, "evidence": 0.02}, "EP is close to exact"),
+    "hierarchical: items": Claim({"mean": 0.1, "spread": 0.1, "evidence": 0.1}, "scalars in a loop: a warning says so"),
+    "hierarchical: rank_one": Claim(
+        {"mean": 0.1, "spread": 0.1, "evidence": 0.1}, "scalars in a loop: a warning says so"
+    ),
+    "impossible": Claim({}, "no answer is right; to say so is"),
+}

@@ -1,0 +1,87 @@
+"""Whether the beliefs have settled: how far a sweep moved them, and how far they may still go.
+
+What `converged` means is said on one page, docs/convergence.md; the limits that decide it are the constants below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.families import Family
+from heliograph.graph.records import Node
+
+__all__ = ["Motion", "drifting", "motion", "still_to_go"]
+
+_ROUNDING = 1e-13  # nats: a change this small is the rounding of the messages and says nothing about a rate
+_STEADY = (
+    2.25  # two sweeps' change over one sweep's, above which the belief goes on in one direction (4: at a steady pace)
+)
+_SLOWEST = 0.9999  # the rate of a belief that moves on without slowing down
+
+
+class Motion(NamedTuple):
+    """What one sweep did to the beliefs."""
+
+    change: float  # the largest KL(new || old) of an entry, in nats
+    moving: str  # the variable whose entry that is
+    broken: bool  # a belief lost its properness, or became NaN
+
+
+def motion(watched: Sequence[Node], new: Sequence[Family], old: Sequence[Family]) -> Motion:
+    """The largest KL between successive beliefs, whose it is, and whether the sweep went wrong."""
+    change, moving, broken = 0.0, "", False
+    for node, a, b in zip(watched, new, old, strict=True):
+        if a is b:
+            continue
+        proper = a.proper
+        if not proper.all():
+            broken |= bool((b.proper & ~proper).any())
+            change, moving = np.inf, node.name
+            continue
+        largest = float(np.max(a.kl(b), initial=0.0))  # type: ignore[attr-defined]
+        if np.isnan(largest):
+            broken, largest = True, np.inf
+        if largest > change or not moving:
+            change, moving = max(largest, change), node.name
+    return Motion(change, moving, broken)
+
+
+def still_to_go(new: Sequence[Family], old: Sequence[Family], older: Sequence[Family]) -> float:
+    """Nats by which the beliefs of the last three sweeps suggest that they will still move.
+
+    A belief that moves by ``d, r d, r^2 d, ...`` in the mean has ``r / (1 - r)`` times its last step before it, and its
+    KL grows with the square. The rate r of every entry is read off the move of two sweeps over that of one, which is
+    ``1 + 1/r``. A belief that swings to and fro, or jumped once, has no more than its last change to go.
+    """
+    most = 0.0
+    for a, b, c in zip(new, old, older, strict=True):
+        if a is b:
+            continue
+        one, two = _nats(a, b), _nats(a, c)
+        pace = np.sqrt(np.divide(two, one, out=np.zeros_like(one), where=one > _ROUNDING))
+        steady = pace >= np.sqrt(_STEADY)
+        rate = np.minimum(1.0 / np.where(steady, pace - 1.0, 2.0), _SLOWEST)
+        ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)
+        most = max(most, float(np.max(ahead, initial=0.0)))
+    return most
+
+
+def drifting(new: Sequence[Family], old: Sequence[Family], older: Sequence[Family]) -> bool:
+    """Whether the entry that moved most goes on in one direction, so that damping would only make it slower."""
+    one = two = 0.0
+    for a, b, c in zip(new, old, older, strict=True):
+        if a is not b:
+            near, far = _nats(a, b), _nats(a, c)
+            k = int(np.argmax(near)) if near.size else 0
+            if near.size and near.flat[k] > one:
+                one, two = float(near.flat[k]), float(far.flat[k])
+    return two >= _STEADY * one > 0
+
+
+def _nats(a: Family, b: Family) -> np.ndarray:
+    """KL of every entry, infinite where it is not a number."""
+    kl = np.asarray(a.kl(b), dtype=float)  # type: ignore[attr-defined]
+    return np.where(np.isnan(kl), np.inf, kl)

@@ -1,0 +1,110 @@
+"""Which variables lie on loops, where messages treat as independent what is not.
+
+Vertices are entries of nodes (a vector is one) and elements of plates. Entries that were observed cut a loop. Families
+of parameters (Gamma, Beta, Dirichlet) are left out: what a loop through them costs is in docs/accuracy.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from heliograph.families import Bernoulli, Categorical, Family, Gaussian, MultivariateGaussian
+from heliograph.graph.records import Graph, Plate
+
+__all__ = ["variables_in_loops"]
+
+_COUNTED: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian, Bernoulli, Categorical)
+_ROUNDS = 50  # of cutting off leaves; what is left of a longer branch is named with its loop
+
+
+def variables_in_loops(graph: Graph) -> list[str]:
+    """The names of the user's variables with an entry on a loop, in the order in which they were made.
+
+    >>> from heliograph.graph.builder import Builder
+    >>> model = Builder()
+    >>> a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
+    >>> y = model.gaussian("y", a + b * np.array([1.0, 2.0]), variance=1.0, observed=[0.0, 1.0])
+    >>> variables_in_loops(model.graph)
+    ['a', 'b']
+    """
+    plates = _without_branches(graph)
+    if not plates:
+        return []
+    first = np.concatenate([[0], np.cumsum([n.size for n in graph.nodes])])  # each node's first vertex
+    entries, elements = [], []
+    n_elements = 0
+    for plate, ports in plates:
+        for port in ports:
+            edge = plate.edges[port]
+            node = graph.nodes[edge.node]
+            index = np.arange(node.size) if edge.index is None else np.asarray(edge.index)
+            rows = np.arange(plate.size)
+            if len(index) != plate.size:  # one vector for the whole plate
+                index = np.zeros(plate.size, dtype=int) if edge.index is None else np.full(plate.size, index[0])
+            if node.observed is not None:
+                free = ~node.observed.is_point[index]
+                index, rows = index[free], rows[free]
+            entries.append(first[edge.node] + index)
+            elements.append(n_elements + rows)
+        n_elements += plate.size
+    looped = _on_loops(np.concatenate(entries), np.concatenate(elements), int(first[-1]), n_elements)
+    found = np.unique(np.searchsorted(first, looped, side="right") - 1)
+    names = [graph.nodes[k].name for k in found if graph.nodes[k].given]
+    return names or [graph.nodes[k].name for k in found]
+
+
+def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
+    """The plates, and the ports of each, that are left when everything that only hangs on is cut off, plate by plate.
+
+    An element that touches one open entry is a leaf, and so is an entry that one element touches. A whole plate of
+    either goes at once, which leaves nothing of a regression, whatever its number of rows.
+    """
+    open_ports = {
+        p.position: [
+            port
+            for port, e in p.edges.items()
+            if issubclass(graph.nodes[e.node].family, _COUNTED) and not graph.nodes[e.node].fully_observed
+        ]
+        for p in graph.plates
+    }
+    changed = True
+    while changed:
+        changed = False
+        meets: dict[int, list[tuple[int, str]]] = {}
+        for k, ports in open_ports.items():
+            if len(ports) == 1:
+                open_ports[k] = []
+                changed = True
+                continue
+            for port in ports:
+                meets.setdefault(graph.plates[k].edges[port].node, []).append((k, port))
+        for node, ends in meets.items():
+            if len(ends) == 1:
+                k, port = ends[0]
+                edge = graph.plates[k].edges[port]
+                touched = graph.nodes[node].size if edge.index is None else len(edge.index)
+                if edge.unique and touched == graph.plates[k].size and port in open_ports[k]:
+                    open_ports[k] = [p for p in open_ports[k] if p != port]
+                    changed = True
+    return [(graph.plates[k], ports) for k, ports in open_ports.items() if ports]
+
+
+def _on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_elements: int) -> np.ndarray:
+    """The entries that lie on a loop of a graph given by its edges (a branch longer than we cut may remain)."""
+    for _ in range(_ROUNDS):
+        keep = np.bincount(entries, minlength=n_entries)[entries] > 1
+        keep &= np.bincount(elements, minlength=n_elements)[elements] > 1
+        if keep.all():
+            break
+        entries, elements = entries[keep], elements[keep]
+    if not len(entries):
+        return entries
+    n = n_entries + n_elements
+    links = scipy.sparse.coo_array((np.ones(len(entries)), (entries, n_entries + elements)), shape=(n, n))
+    _, label = connected_components(links, directed=False)
+    vertices = np.unique(np.concatenate([entries, n_entries + elements]))
+    n_vertices = np.bincount(label[vertices], minlength=label.max() + 1)
+    n_edges = np.bincount(label[entries], minlength=label.max() + 1)
+    return np.unique(entries[(n_edges >= n_vertices)[label[entries]]])

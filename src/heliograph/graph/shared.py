@@ -1,0 +1,98 @@
+"""What the elements of a learning plate share: how many unknowns, and how many others each is connected with.
+
+Errors of learned messages that reach the same unknowns add up, those of rows that have nothing in common do not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from heliograph.graph.records import Edge, Graph, Plate
+
+__all__ = ["Shared", "shared_by_factor"]
+
+
+class Shared(NamedTuple):
+    """What the elements of one learning factor, in all its plates, have in common."""
+
+    size: int  # elements
+    unknowns: int  # scalars of the user's variables that they depend on, at most one for each element
+    together: int  # learning elements at most that are connected with one another through unobserved variables
+
+
+def shared_by_factor(graph: Graph) -> dict[int, Shared]:
+    """For each factor that learns, by its ``id``."""
+    plates = [p for p in graph.plates if p.factor.learns]
+    if not plates:
+        return {}
+    together = _together(graph, plates)
+    found: dict[int, Shared] = {}
+    for plate in plates:
+        old = found.get(id(plate.factor), Shared(0, 0, 0))
+        unknowns = old.unknowns + min(plate.size, _unknowns(graph, plate))
+        found[id(plate.factor)] = Shared(
+            old.size + plate.size, unknowns, max(old.together, together[plate.position], 1)
+        )
+    return found
+
+
+def _unknowns(graph: Graph, plate: Plate) -> int:
+    """Scalars of the user's unobserved variables that a plate's own inputs and output are made of."""
+    seen: set[int] = set()
+    waiting = [edge.node for edge in plate.edges.values()]
+    total = 0
+    while waiting:
+        node = graph.nodes[waiting.pop()]
+        if node.position in seen or node.fully_observed:
+            continue
+        seen.add(node.position)
+        if node.given:
+            total += node.size * (node.dimension or 1)
+            continue
+        for other, _ in graph.edges_of(node.position):
+            if other is not plate and not other.factor.learns:
+                waiting += [edge.node for edge in other.edges.values()]
+    return max(total, 1)
+
+
+def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
+    """For each learning plate, the largest number of learning elements that one of its elements is connected with."""
+    first = np.cumsum([0, *(node.size for node in graph.nodes)])
+    open_nodes = {n.position for n in graph.nodes if not n.fully_observed}
+    seen = np.zeros(first[-1], dtype=bool)  # an observed entry connects nothing
+    for node in graph.nodes:
+        if node.observed is not None:
+            seen[first[node.position] : first[node.position + 1]] = node.observed.is_point
+    pairs = []
+    for plate in graph.plates:
+        ends = [first[e.node] + _entries(graph, plate, e) for e in plate.edges.values() if e.node in open_nodes]
+        for other in ends[1:]:
+            a, b = np.broadcast_arrays(ends[0], other)
+            free = ~(seen[a] | seen[b])
+            pairs.append(np.stack([a[free], b[free]]))
+    a, b = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), dtype=int)
+    links = scipy.sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(first[-1], first[-1]))
+    n_parts, part = connected_components(links, directed=False)
+    elements = {}
+    for plate in plates:
+        ends = [first[e.node] + _entries(graph, plate, e) for e in plate.edges.values() if e.node in open_nodes]
+        elements[plate.position] = [np.broadcast_to(part[e], (plate.size,)) for e in ends]
+    counts = np.zeros(n_parts, dtype=int)
+    for parts in elements.values():
+        if parts:
+            np.add.at(counts, parts[0], 1)
+    return {
+        position: int(max((counts[p].max(initial=1) for p in parts), default=1)) for position, parts in elements.items()
+    }
+
+
+def _entries(graph: Graph, plate: Plate, edge: Edge) -> np.ndarray:
+    """The entry of its node that each element of a plate touches; one number where all touch the same."""
+    if edge.index is not None:
+        return np.asarray(edge.index)
+    size = graph.nodes[edge.node].size
+    return np.arange(plate.size) if size == plate.size else np.zeros(1, dtype=int)

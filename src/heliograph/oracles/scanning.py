@@ -1,0 +1,180 @@
+"""A proposal for a deterministic factor of one unknown number: pieces along its axis, each as likely as it matters.
+
+A few hundred evaluations along the axis, halved where the integrand changes or where the output passes the mode of its
+message, show every place that holds mass. Draws from the belief itself would leave out what is rare and far: beside a needle
+of width 1e-4, a mode of a millionth is most of the variance. So a piece is drawn in proportion to its mass times its
+squared distance from the mean, of the input or of the output, in their own deviations.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.oracles.bounds import mode_of
+from heliograph.oracles.problem import Problem, log_inputs, take_rows, walk
+from heliograph.oracles.proposal import Pieces, Proposal, log_density, take_proposal
+
+__all__ = ["Scan", "can_scan", "scan"]
+
+_REACH, _CELLS = 9.0, 192  # deviations of the cavity to either side, and first cells
+_AROUND = np.concatenate(
+    [-np.geomspace(30.0, 0.3, 24), [0.0], np.geomspace(0.3, 30.0, 24)]
+)  # near 0, for a vague cavity
+_VAGUE = 30.0  # deviation from which they are wanted
+_ROUNDS, _PARTS = 14, 4
+_MOST = 1500  # cells of a row
+_NEGLIGIBLE = 30.0  # nats
+_STEP = 0.7  # nats over one piece
+_KEPT = 0.15  # share of the first proposal
+_WORSE = 3.0  # times the variance with pieces: from there the first proposal is given up
+
+
+class Scan(NamedTuple):
+    """What was found along the axis."""
+
+    proposal: Proposal  # of all rows, with pieces
+    better: np.ndarray  # (n,) bool: where that beats the first proposal
+    found: np.ndarray  # (n,) bool: where any mass was found at all
+    spent: int
+
+
+class _Cells(NamedTuple):
+    row: np.ndarray  # (c,)
+    u: np.ndarray  # (c, 2) ends
+    v: np.ndarray  # (c, 2) outputs there, on their axis
+    log_p: np.ndarray  # (c, 2) integrand there
+
+
+def can_scan(problem: Problem) -> bool:
+    """Whether there is one unknown real number, known to lie somewhere, and no noise."""
+    ports = problem.inputs
+    one = len(ports) == 1 and not ports[0].axis.discrete and ports[0].axis.n_coordinates == 1
+    scalar = problem.output.axis.n_coordinates == 1
+    return one and scalar and not problem.sampler.stochastic and bool(ports[0].message.proper.all())
+
+
+def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
+    """Look along the axis, and make pieces of what is found."""
+    n = problem.n
+    mean, covariance = problem.inputs[0].axis.moments(problem.inputs[0].message)
+    sd = np.sqrt(covariance[:, 0, 0])
+    at = mean + sd[:, None] * np.linspace(-_REACH, _REACH, _CELLS + 1)
+    if (sd > _VAGUE).any():
+        at = np.sort(np.concatenate([at, np.broadcast_to(_AROUND, (n, len(_AROUND)))], axis=1), axis=1)
+    v, log_p = _look(rng, problem, at)
+    spent = at.size
+    pairs = (np.stack([a[:, :-1], a[:, 1:]], axis=-1).reshape(-1, 2) for a in (at, v, log_p))
+    cells = _Cells(np.repeat(np.arange(n), at.shape[1] - 1), *pairs)
+    mode = mode_of(problem.output.message) if not problem.output.axis.discrete else None
+    settled: list[_Cells] = []
+    used, log_done = np.zeros(n), np.full(n, -np.inf)
+    for k in range(_ROUNDS):
+        log_mass, log_most = _masses(problem, cells, mode)
+        total = np.logaddexp(log_done, _total(n, cells.row, log_mass))
+        matters = log_most > total[cells.row] - _NEGLIGIBLE
+        with np.errstate(invalid="ignore"):  # both ends may hold nothing
+            steep = ~(np.abs(cells.log_p[:, 0] - cells.log_p[:, 1]) <= _STEP)
+        rough = matters & (steep | (log_most - log_mass > 2.0)) & (used[cells.row] < _MOST)
+        if k == _ROUNDS - 1:
+            rough[:] = False
+        kept = _take(cells, matters & ~rough)
+        settled.append(kept)
+        log_done = np.logaddexp(log_done, _total(n, kept.row, log_mass[matters & ~rough]))
+        cells = _take(cells, rough)
+        if not len(cells.row):
+            break
+        used += np.bincount(cells.row, minlength=n)
+        inner = cells.u[:, :1] + (cells.u[:, 1:] - cells.u[:, :1]) * (np.arange(1, _PARTS) / _PARTS)
+        new_v, new_p = _look(rng, take_rows(problem, cells.row), inner)
+        spent += inner.size
+        ends = [
+            np.concatenate([old[:, :1], new, old[:, 1:]], axis=1)
+            for old, new in ((cells.u, inner), (cells.v, new_v), (cells.log_p, new_p))
+        ]
+        halves = (np.stack([a[:, :-1], a[:, 1:]], axis=-1).reshape(-1, 2) for a in ends)
+        cells = _Cells(np.repeat(cells.row, _PARTS), *halves)
+    return _proposal(problem, base, _Cells(*(np.concatenate(a) for a in zip(*settled, strict=True))), mode, spent)
+
+
+def _look(rng: np.random.Generator, problem: Problem, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs on their axis and log integrand at positions (n, s)."""
+    u = at[..., None]
+    walked = walk(rng, problem, u)
+    log_p = log_inputs(problem, u) + problem.output.axis.log_message(problem.output.message, walked.v)
+    nothing = np.isnan(log_p) if walked.wrong is None else np.isnan(log_p) | (walked.wrong > 0)
+    return walked.v[..., 0], np.where(nothing, -np.inf, log_p)
+
+
+def _masses(problem: Problem, cells: _Cells, mode: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Log mass (c,) by the ends of each cell, and the most that it may be if the output passes its message's mode."""
+    width = np.maximum(cells.u[:, 1] - cells.u[:, 0], 1e-300)
+    log_mass = np.logaddexp(cells.log_p[:, 0], cells.log_p[:, 1]) - np.log(2.0) + np.log(width)
+    most = cells.log_p.max(axis=1) + np.log(width)
+    if mode is None:
+        jump = cells.v[:, 0] != cells.v[:, 1]
+        return log_mass, np.where(jump, most + 10.0, most)
+    low, high = cells.v.min(axis=1), cells.v.max(axis=1)
+    slack = 0.5 * (high - low)  # it may turn between the ends
+    inside = np.clip(mode[cells.row], low - slack, high + slack)
+    places = np.concatenate([cells.v, inside[:, None]], axis=1)[..., None]
+    message = problem.output.message[cells.row]
+    log_out = problem.output.axis.log_message(message, places)
+    best = np.where(np.isnan(log_out[:, 2]), -np.inf, log_out[:, 2])
+    seen = log_out[:, :2].max(axis=1)
+    middle = cells.u.mean(axis=1)[:, None, None]
+    log_in = log_inputs(take_rows(problem, cells.row), middle)[:, 0]
+    return log_mass, np.where(best > seen, np.maximum(most, log_in + best + np.log(width)), most)
+
+
+def _proposal(problem: Problem, base: Proposal, cells: _Cells, mode: np.ndarray | None, spent: int) -> Scan:
+    n = problem.n
+    order = np.lexsort((cells.u[:, 0], cells.row))
+    cells = _take(cells, order)
+    log_mass, _ = _masses(problem, cells, mode)
+    total = _total(n, cells.row, log_mass)
+    found = np.isfinite(total)
+    mass = np.where(found[cells.row], np.exp(log_mass - np.where(found, total, 0.0)[cells.row]), 0.0)
+    # the distances that the projections need: squared, in deviations of the belief
+    far = np.ones(len(mass))
+    for position in (cells.u.mean(axis=1), cells.v.mean(axis=1)):
+        centre = np.bincount(cells.row, mass * position, minlength=n)[cells.row]
+        variance = np.bincount(cells.row, mass * (position - centre) ** 2, minlength=n)[cells.row]
+        far += np.where(variance > 0, (position - centre) ** 2 / np.where(variance > 0, variance, 1.0), 0.0)
+    share = mass * far
+    share /= np.maximum(np.bincount(cells.row, share, minlength=n), 1e-300)[cells.row]
+    counts = np.bincount(cells.row, minlength=n)
+    place = np.arange(len(mass)) - np.repeat(np.cumsum(counts) - counts, counts)
+    k = max(1, int(counts.max(initial=0)))
+    low, high, p = np.zeros((n, k)), np.zeros((n, k)), np.zeros((n, k))
+    # after its last piece a row has empty ones at the end of that
+    last = np.zeros(n)
+    np.maximum.at(last, cells.row, np.where(cells.u[:, 1] > last[cells.row], cells.u[:, 1], last[cells.row]))
+    last[counts > 0] = cells.u[np.cumsum(counts)[counts > 0] - 1, 1]
+    low[:], high[:] = last[:, None], last[:, None]
+    low[cells.row, place], high[cells.row, place], p[cells.row, place] = cells.u[:, 0], cells.u[:, 1], share
+    weights = np.concatenate([_KEPT * base.weights, np.full((n, 1), 1 - _KEPT)], axis=1)
+    weights = np.where(found[:, None], weights, np.concatenate([base.weights, np.zeros((n, 1))], axis=1))
+    proposal = base._replace(weights=weights, pieces=Pieces(low, high, p))
+    # the variance of an estimate that needs those distances, with either proposal
+    middle = cells.u.mean(axis=1)[:, None, None]
+    some = take_rows(problem, cells.row)
+    log_first = log_density(some, take_proposal(base, cells.row), middle)[:, 0]
+    width = np.maximum(cells.u[:, 1] - cells.u[:, 0], 1e-300)
+    with np.errstate(over="ignore"):  # a place that the first proposal never visits
+        first = np.bincount(cells.row, (mass * far) ** 2 / width * np.exp(-log_first), minlength=n)
+    pieces = np.bincount(cells.row, mass * far, minlength=n) ** 2 / (1 - _KEPT)
+    return Scan(proposal, found & ~(first <= _WORSE * pieces), found, spent)
+
+
+def _total(n: int, row: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, row, log_mass)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    total = np.bincount(row, np.exp(log_mass - safe[row]), minlength=n)
+    return np.where(total > 0, safe + np.log(np.where(total > 0, total, 1.0)), -np.inf)
+
+
+def _take(cells: _Cells, which: np.ndarray) -> _Cells:
+    return _Cells(*(a[which] for a in cells))
