@@ -286,6 +286,34 @@ REFUSED = {
 }
 
 
+ROWS = np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 4.0]])
+SAME_ROW = {
+    "a row and itself": lambda m, z, w: z * z,
+    "a row and itself shifted": lambda m, z, w: z * (z + 1),
+    "a row and a multiple": lambda m, z, w: added(z, 2 * z),
+    "a row and a multiple of it in X": lambda m, z, w: z[0] * z[2],
+    "the same product written twice": lambda m, z, w: added(z, ROWS @ w),
+    "a sparse product written twice": lambda m, z, w: added(z, scipy.sparse.csr_array(ROWS) @ w),
+    "a product with a scaled vector": lambda m, z, w: added(z, ROWS @ (3 * w - 1)),
+    "a row in a sum": lambda m, z, w: z * (z + m.gaussian("e", 0.0, variance=1.0)),
+}
+
+
+@pytest.mark.parametrize("scalars", [False, True])
+@pytest.mark.parametrize("what", SAME_ROW)
+def test_one_row_of_a_product_at_two_ports_is_refused_and_two_rows_are_not(what, scalars):
+    model = hg.Model()
+    if scalars:
+        w = model.gaussian("w", 0.0, variance=1.0, size=2)
+    else:
+        w = model.gaussian("w", np.zeros(2), covariance=np.eye(2))
+    z = ROWS @ w
+    with pytest.raises(hg.ModelError, match="'w' twice"):
+        SAME_ROW[what](model, z, w)
+    z[0] * z[1]  # two quantities that share a vector: a loop, and no error
+    added(z[:2], z[[1, 0]] + 1)
+
+
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_factor_that_meets_a_variable_twice_is_refused_and_the_model_stays(what):
     model = hg.Model()

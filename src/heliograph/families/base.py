@@ -379,7 +379,8 @@ def _check_fit(family: str, first: str, a: np.ndarray, second: str, b: np.ndarra
 
 
 def _short(value: Any) -> str:
-    return " ".join(np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ").split())
+    text = np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ")
+    return text if "\n" not in text else " ".join(text.split())  # a sentence has one line
 
 
 def _within(index: Any, ndim: int) -> tuple[Any, ...]:

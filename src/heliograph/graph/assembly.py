@@ -22,8 +22,9 @@ from heliograph.graph.check import (
     observed_shape,
 )
 from heliograph.graph.contradictions import check_plate
+from heliograph.graph.overlaps import same_quantity
 from heliograph.graph.records import Edge, Graph, Node, Plate
-from heliograph.graph.support import makers_of, roots_of, shared_nodes
+from heliograph.graph.support import makers_of, roots_of
 from heliograph.graph.transaction import Transactions
 from heliograph.graph.variable import Variable
 
@@ -162,12 +163,10 @@ class Assembly(Transactions):
         if len(variables) < 2:
             return
         parts = [(v.node, np.broadcast_to(v.entries(), shape).reshape(-1)) for v in variables.values()]
-        for order in shared_nodes(parts):
-            root = _base_node(order, parts)
-            if root.dimension is not None and not _same_entry(parts):
-                continue
+        order = same_quantity(parts)
+        if order is not None:
             names = [v.name for v in variables.values() if order in roots_of(v.node)]
-            raise ModelError(_twice(factor, root.name, names))
+            raise ModelError(_twice(factor, _base_node(order, parts).name, names))
 
     @staticmethod
     def _data_shape(factor: Factor, port: str, value: Any) -> tuple[int, ...]:
@@ -328,11 +327,6 @@ class Assembly(Transactions):
         )
         self._set_observed(node, Gaussian.point_mass(value.reshape(-1)))
         return self._variable(node)
-
-
-def _same_entry(parts: list[tuple[Node, np.ndarray]]) -> bool:
-    """Whether two parts are the same entry of the same node in some row."""
-    return any(a is b and np.any(x == y) for k, (a, x) in enumerate(parts) for b, y in parts[k + 1 :])
 
 
 def _base_node(order: int, parts: list[tuple[Node, np.ndarray]]) -> Node:

@@ -12,11 +12,25 @@ import numpy as np
 import scipy.sparse
 
 from heliograph.errors import ModelError
-from heliograph.graph.affine import Affine, Inner, Stacked, Term, merged, product_node, scaled, substitute, take
+from heliograph.graph.affine import (
+    Affine,
+    Inner,
+    Stacked,
+    Term,
+    expand,
+    merged,
+    product_node,
+    scaled,
+    substitute,
+    take,
+    whole,
+)
 from heliograph.graph.records import Node
-from heliograph.graph.support import disjoint, repeated, touched
+from heliograph.graph.support import base_orders, disjoint, repeated, shared_nodes, touched
 
-__all__ = ["distribute", "resolve"]
+__all__ = ["distribute", "resolve", "same_quantity"]
+
+_PARALLEL = 1e-12  # relative: rows that are multiples of each other up to rounding
 
 
 def resolve(form: Affine) -> Affine:
@@ -152,3 +166,57 @@ def distribute(form: Affine, k: int) -> Affine:
         terms=(*form.terms[:k], *terms, *form.terms[k + 1 :]),
         constant=form.constant + term.coefficients * shift[term.entries],
     )
+
+
+# ---- ports of one factor -----------------------------------------------------------------------------------------
+def same_quantity(parts: list[tuple[Node, np.ndarray]]) -> int | None:
+    """The order of a base node that two (node, entries) pairs have in common in one row, if there is one.
+
+    Two different rows of ``X @ w`` are two quantities that share a vector: a loop, which `infer` warns of, and not one
+    quantity twice. Rows that are multiples of each other are one quantity.
+    """
+    if not shared_nodes(parts):
+        return None
+    forms = [_opened(node, entries) for node, entries in parts]
+    for k, a in enumerate(forms):
+        for b in forms[k + 1 :]:
+            common = _common(a, b)
+            if common is not None:
+                return base_orders([node for node, _ in parts], common)[0]
+    return None
+
+
+def _opened(node: Node, entries: np.ndarray) -> Affine:
+    """Entries of a node in base entries and in products with base vectors."""
+    form = expand(whole(node, entries))
+    while True:
+        k = next((k for k, t in enumerate(form.terms) if _sum_inside(t.node)), None)
+        if k is None:
+            return form
+        form = expand(distribute(form, k))
+
+
+def _common(a: Affine, b: Affine) -> np.ndarray | None:
+    """The keys of the base entries that two forms have in common in one row, other than by rows of one vector."""
+    for t in a.terms:
+        for u in b.terms:
+            on, also = t.coefficients != 0, u.coefficients != 0
+            keys = np.intersect1d(touched(t.node, t.entries, on), touched(u.node, u.entries, also))
+            if keys.size and not (_different_rows(t, u, on & also) if _one_vector(t, u) else False):
+                return keys
+    return None
+
+
+def _one_vector(t: Term, u: Term) -> bool:
+    """Whether both terms are products of matrices with the same vector."""
+    a, b = t.node.made, u.node.made
+    return isinstance(a, Inner) and isinstance(b, Inner) and a.node is b.node and a.entry == b.entry
+
+
+def _different_rows(t: Term, u: Term, rows: np.ndarray) -> bool:
+    """Whether in no row the two products are multiples of each other."""
+    x, y = t.node.made.x[t.entries[rows]], u.node.made.x[u.entries[rows]]
+    if scipy.sparse.issparse(x) or scipy.sparse.issparse(y):
+        x, y = scipy.sparse.csr_array(x), scipy.sparse.csr_array(y)
+    xy, xx, yy = (np.asarray((p * q).sum(axis=1)).reshape(-1) for p, q in ((x, y), (x, x), (y, y)))
+    return not np.any((xx * yy > 0) & (xy**2 >= (1.0 - _PARALLEL) * xx * yy))  # a row of zeros is a constant

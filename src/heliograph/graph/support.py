@@ -11,7 +11,17 @@ import scipy.sparse
 from heliograph.graph.affine import Affine, Inner, Stacked, Term
 from heliograph.graph.records import Node
 
-__all__ = ["disjoint", "makers_first", "makers_of", "repeated", "roots_of", "shared_nodes", "support_of", "touched"]
+__all__ = [
+    "base_orders",
+    "disjoint",
+    "makers_first",
+    "makers_of",
+    "repeated",
+    "roots_of",
+    "shared_nodes",
+    "support_of",
+    "touched",
+]
 
 _COLUMNS = 2**31 - 1  # of a support matrix, one per entry of a base node; columns that hold nothing cost nothing
 
@@ -24,9 +34,14 @@ def shared_nodes(parts: list[tuple[Node, np.ndarray]]) -> list[int]:
     twice = repeated(key)
     if not twice.any():
         return []
-    orders = {start: order for node, _ in parts for order, start in roots_of(node).items()}
+    return base_orders([node for node, _ in parts], key[twice])
+
+
+def base_orders(nodes: list[Node], keys: np.ndarray) -> list[int]:
+    """The orders of the base nodes, among those that the nodes are made of, whose entries the keys of `touched` name."""
+    orders = {start: order for node in nodes for order, start in roots_of(node).items()}
     starts = np.sort(list(orders))
-    found = np.unique(np.searchsorted(starts, np.unique(key[twice] % _COLUMNS), side="right") - 1)
+    found = np.unique(np.searchsorted(starts, np.unique(keys % _COLUMNS), side="right") - 1)
     return [orders[int(starts[k])] for k in found]
 
 
