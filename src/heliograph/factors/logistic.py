@@ -49,8 +49,11 @@ class LogisticBernoulli(Factor):
         if power == 1.0 and z.point is None and y.point is not None:
             label = 2.0 * y.point - 1.0
             tau = z.naturals[1]
-            if not np.isnan(label).any() and (tau > 0).all():  # the way of every sweep of a logistic regression
+            # the way of every sweep of a logistic regression; NaN, a label that is missing, survives a sum of squares
+            if np.vdot(label, label) == label.size and tau.min(initial=1.0) > 0:
                 v = 1.0 / tau
+                if tau.ndim == 1 == label.ndim:
+                    return Gaussian.from_naturals(label_site(z.naturals[0] * v, v, label))
                 flat = label_site((z.naturals[0] * v).reshape(-1), v.reshape(-1), label.reshape(-1))
                 return Gaussian.from_naturals(tuple(a.reshape(z.shape) for a in flat))
         return self._slow_message(z, y, power)

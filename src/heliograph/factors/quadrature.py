@@ -57,15 +57,15 @@ def gaussian_site(m: np.ndarray, v: np.ndarray, tilt: Tilt) -> tuple[np.ndarray,
     >>> gaussian_site(m, np.array([0.0]), Tilt(m, m, np.ones(1), np.array([0.5]), np.array([-0.25])))
     (array([1.]), array([0.25]))
     """
-    near = np.abs(tilt.ratio - 1.0) < 0.1
-    safe = np.where(near, tilt.ratio, 1.0)
-    precision, shift = -tilt.bend / safe, tilt.slope / safe
-    shift += m * precision
-    if np.all(near):
-        return shift, precision
-    v = np.where(near, 1.0, v)
-    ruled = np.where(near, 1.0, v * tilt.ratio)  # the belief's variance
-    return np.where(near, shift, tilt.mean / ruled - m / v), np.where(near, precision, (1.0 - tilt.ratio) / ruled)
+    ratio = tilt.ratio
+    near = np.abs(ratio - 1.0) < 0.1
+    with np.errstate(all="ignore"):  # of the two forms one may divide by 0, where the other is taken
+        precision, shift = -tilt.bend / ratio, tilt.slope / ratio
+        shift += m * precision
+        if near.all():
+            return shift, precision
+        ruled = v * ratio  # the belief's variance
+        return np.where(near, shift, tilt.mean / ruled - m / v), np.where(near, precision, (1.0 - ratio) / ruled)
 
 
 def mixed(yes: Tilt, no: Tilt, log_odds: np.ndarray, v: np.ndarray) -> Tilt:

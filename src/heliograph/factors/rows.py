@@ -31,7 +31,7 @@ def isolated(method: Callable) -> Callable:
     @np.errstate(all="ignore")
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = method(self, *args, **kwargs)
-        lost = _lost(args[0] if asks_log_z else args[1]) if args else None
+        lost = _lost(args[0] if asks_log_z else args[1]) if len(args) > (not asks_log_z) else None
         if asks_log_z:
             return result if lost is None else np.where(lost, np.nan, result)
         return result if lost is None and _finite(result) else settled(result, lost)

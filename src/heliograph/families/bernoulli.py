@@ -85,7 +85,7 @@ class Bernoulli(Family):
     def log_odds(self) -> np.ndarray:
         """``log(p / (1 - p))``; infinite at a point mass."""
         l = self.naturals[0]
-        return l if self.point is None else np.where(self.is_point, np.where(self.point == 1, np.inf, -np.inf), l)
+        return l if self.point is None else np.where(np.isnan(self.point), l, (self.point - 0.5) * np.inf)
 
     @property
     def p(self) -> np.ndarray:
