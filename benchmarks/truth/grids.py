@@ -20,16 +20,21 @@ def line(
     The first grid finds where the mass is (every cell that holds 1e-13 of the largest), the second refines that range.
     """
     x = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, n_first)
-    log_p = log_density(x)
+    log_p = _without_nan(log_density(x))
     heavy = log_p > log_p.max(axis=1, keepdims=True) - 30.0
     first, last = heavy.argmax(axis=1), n_first - 1 - heavy[:, ::-1].argmax(axis=1)
     rows = np.arange(len(x))
     low, high = x[rows, np.maximum(first - 1, 0)], x[rows, np.minimum(last + 1, n_first - 1)]
     x = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, n_last)
-    log_p = log_density(x)
+    log_p = _without_nan(log_density(x))
     log_p[:, [0, -1]] -= np.log(2.0)  # trapezoid
     log_z = logsumexp(log_p, axis=1)
     return x, np.exp(log_p - log_z[:, None]), log_z + np.log((high - low) / (n_last - 1))
+
+
+def _without_nan(log_p: np.ndarray) -> np.ndarray:
+    """A log density where infinity was subtracted from infinity (a rate that overflows) has no mass."""
+    return np.where(np.isnan(log_p), -np.inf, log_p)
 
 
 def plane(log_density: Callable[[np.ndarray, np.ndarray], np.ndarray], low: tuple[float, float], high: tuple[float, float],
