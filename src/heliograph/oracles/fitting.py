@@ -38,7 +38,6 @@ def temper(log_tilt: np.ndarray, log_base: np.ndarray, least: float) -> tuple[np
 
 
 def fit(
-    rng: np.random.Generator,
     problem: Problem,
     base: Proposal,
     u: np.ndarray,
@@ -76,7 +75,7 @@ def fit(
     whole = whole + _floor(whole, mean)
     root = np.linalg.cholesky(whole)
     z = np.linalg.solve(root, np.swapaxes(centred, 1, 2)).swapaxes(1, 2)  # whitened
-    means, covariances, shares = _local_parts(rng, z, w)
+    means, covariances, shares = _local_parts(z, w)
     covariances += scarce[:, None, None, None] * (np.eye(d) - covariances)
     local_means = mean[:, None] + means @ np.swapaxes(root, 1, 2)
     local_roots = root[:, None] @ np.linalg.cholesky(2 * covariances)
@@ -95,11 +94,11 @@ def fit(
     return Proposal(shares, base.products, means, roots, inverses, tables)
 
 
-def _local_parts(rng: np.random.Generator, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _local_parts(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means (n, K, d), covariances (n, K, d, d) and shares (n, K) of clusters of whitened weighted points."""
     n, s, d = z.shape
     # centres by systematic resampling, then two rounds of moving each to the mean of the points nearest to it
-    steps = (np.arange(_LOCAL) + rng.random((n, 1))) / _LOCAL
+    steps = np.broadcast_to((np.arange(_LOCAL) + 0.5) / _LOCAL, (n, _LOCAL))
     order = np.argsort(z[..., 0], axis=1)  # sorted, so that the centres spread over the points
     cumulative = np.cumsum(np.take_along_axis(w, order, axis=1), axis=1)
     at = np.minimum((cumulative[:, None, :] < steps[:, :, None]).sum(axis=-1), s - 1)

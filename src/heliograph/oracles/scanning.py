@@ -60,7 +60,9 @@ def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
     sd = np.sqrt(covariance[:, 0, 0])
     at = mean + sd[:, None] * np.linspace(-_REACH, _REACH, _CELLS + 1)
     if (sd > _VAGUE).any():
-        at = np.sort(np.concatenate([at, np.broadcast_to(_AROUND, (n, len(_AROUND)))], axis=1), axis=1)
+        # (the other rows have empty cells in their place: what a row is given does not depend on its company)
+        around = np.where((sd > _VAGUE)[:, None], _AROUND, at[:, -1:])
+        at = np.sort(np.concatenate([at, around], axis=1), axis=1)
     v, log_p = _look(rng, problem, at)
     spent = at.size
     pairs = (np.stack([a[:, :-1], a[:, 1:]], axis=-1).reshape(-1, 2) for a in (at, v, log_p))
