@@ -185,7 +185,7 @@ class Sender:
             return used.as_uniform()
         mean, variance = dot_forward(x, belief.mean[0], root=belief.whitener()[0].T)
         if not (variance > 0).all():  # a row of zeros: its product is known
-            return Gaussian(mean, variance) / used
+            return Gaussian.from_mean_variance(mean, variance) / used
         precision = 1.0 / variance
         return Gaussian.from_naturals((mean * precision, precision)) / used
 
@@ -198,7 +198,7 @@ class Sender:
         if moments is None:
             return used.as_uniform()
         row = _row(x)
-        return Gaussian(np.array([row @ moments[0]]), np.array([row @ moments[1] @ row])) / used
+        return Gaussian.from_mean_variance(np.array([row @ moments[0]]), np.array([row @ moments[1] @ row])) / used
 
     def _move_vector(self, plate: Plate, x: Any, new: Family, rows: slice) -> None:
         """A rank-one change of the vector's total when one row's message changes, O(d^2)."""

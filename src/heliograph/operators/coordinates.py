@@ -57,13 +57,13 @@ def _gaussian_statistics(y: np.ndarray, d: int) -> tuple[Gaussian, np.ndarray]:
     y = _safe(y, finite, (0.0, 1.0))
     variance = y[:, 1] - y[:, 0] ** 2
     valid = finite & (variance > 0)
-    return Gaussian(y[:, 0], np.where(valid, variance, 1.0)), valid
+    return Gaussian.from_mean_variance(y[:, 0], np.where(valid, variance, 1.0)), valid
 
 
 def _gaussian_logs(y: np.ndarray, d: int) -> tuple[Gaussian, np.ndarray]:
     valid = np.isfinite(y[:, 0]) & (np.abs(y[:, 1]) < _FAR)
     y = _safe(y, valid, 0.0)
-    return Gaussian(y[:, 0], np.exp(y[:, 1])), valid
+    return Gaussian.from_mean_variance(y[:, 0], np.exp(y[:, 1])), valid
 
 
 def _beta_statistics(y: np.ndarray, d: int) -> tuple[Beta, np.ndarray]:

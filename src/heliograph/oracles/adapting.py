@@ -13,7 +13,7 @@ from heliograph.oracles.diagnostics import effective_sample_size, pareto_k, tail
 from heliograph.oracles.fitting import fit, temper
 from heliograph.oracles.problem import Port, Problem, take_rows
 from heliograph.oracles.proposal import Proposal, log_density, n_uniforms, stand_in, take_proposal
-from heliograph.oracles.uniforms import uniforms_for
+from heliograph.oracles.uniforms import Streams, uniforms_for
 from heliograph.oracles.weighing import Match, look
 
 __all__ = ["adapt", "first_proposal"]
@@ -82,6 +82,8 @@ def adapt(
     size: int,
     max_rounds: int,
     k_threshold: float,
+    key: int,
+    purpose: int,
 ) -> tuple[Proposal, np.ndarray, int]:
     """Re-fit the proposals of rows whose pilot of `size` draws goes badly: proposals, which rows, and the cost.
 
@@ -90,8 +92,11 @@ def adapt(
     kept only if its own pilot has a clearly larger effective sample size than the first one's.
     """
     n = problem.n
-    supply = uniforms_for(rng, n, n_uniforms(problem), "random")
+    supply = uniforms_for(Streams(key, problem.identity), purpose, n_uniforms(problem), "random")
     least = min(30.0 * (problem.n_coordinates + 2), 0.25 * size)
+    # where the function itself draws, what is rare may come from anywhere in the cavity: a fit that follows the bulk of
+    # the belief has more effective draws and a larger error, and is wanted only where the cavity has hardly any
+    first_enough = 0.02 if problem.sampler.stochastic else 0.1
     adapted, idle = np.zeros(n, dtype=bool), np.zeros(n)
     best, farthest = np.zeros(n), np.zeros(n)  # effective sample size, and power on the way to the target
     gappy, ours, which = np.zeros(n, dtype=bool), np.zeros(n), np.full(n, -1)  # and of which fit, -1 for the first
@@ -111,7 +116,8 @@ def adapt(
         highest = drawn.log_weights.max(axis=1)
         log_mean = logsumexp(drawn.log_weights, axis=1) - np.log(size)
         heavy = (k > k_threshold) & (log_mean < highest - np.log(20.0))  # as the run will judge it
-        poor = np.flatnonzero(((ess < (0.1 if rounds == 0 else 0.25) * size) | heavy) & np.isfinite(highest))
+        enough = (first_enough if rounds == 0 else 0.25) * size
+        poor = np.flatnonzero(((ess < enough) | heavy) & np.isfinite(highest))
         if not len(poor) or rounds == max_rounds:
             break
         # the draws of a few rounds together: a mode that one round lost is remembered by the others
@@ -132,7 +138,7 @@ def adapt(
         need, u, w, power = need[kept], u[kept], w[kept], power[kept]
         log_tilt, log_base = log_tilt[kept], log_base[kept]
         own = take_proposal(base, need)
-        proposal = fit(rng, take_rows(problem, need), own, u, w, power, log_base, gappy[need], least)
+        proposal = fit(take_rows(problem, need), own, u, w, power, log_base, gappy[need], least)
         adapted[need] = True
         fitted.append((need, proposal))
     if not fitted:

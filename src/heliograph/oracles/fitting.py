@@ -38,7 +38,6 @@ def temper(log_tilt: np.ndarray, log_base: np.ndarray, least: float) -> tuple[np
 
 
 def fit(
-    rng: np.random.Generator,
     problem: Problem,
     base: Proposal,
     u: np.ndarray,
@@ -51,7 +50,8 @@ def fit(
     """A proposal from draws (n, s, D) with weights (n, s) that sum to 1 and were tempered by `power`.
 
     Two tenths stay with `base`, so that whatever the fit missed can still be met (half where draws may have no weight at
-    all, the rows `gappy`: the best proposal is then about half way between base and target). No power changes a weight of
+    all, the rows `gappy`, and where the function itself draws: what is rare there may come from anywhere in the cavity, and the
+    best proposal is about half way between base and target). No power changes a weight of
     nothing; where the others are fewer than `least` their spread says little, and is widened towards that of the
     base, whose weights are `log_base`.
     """
@@ -76,7 +76,7 @@ def fit(
     whole = whole + _floor(whole, mean)
     root = np.linalg.cholesky(whole)
     z = np.linalg.solve(root, np.swapaxes(centred, 1, 2)).swapaxes(1, 2)  # whitened
-    means, covariances, shares = _local_parts(rng, z, w)
+    means, covariances, shares = _local_parts(z, w)
     covariances += scarce[:, None, None, None] * (np.eye(d) - covariances)
     local_means = mean[:, None] + means @ np.swapaxes(root, 1, 2)
     local_roots = root[:, None] @ np.linalg.cholesky(2 * covariances)
@@ -85,7 +85,7 @@ def fit(
     stride = np.sqrt(2 * _WIDEN * np.minimum(1 / power, 16.0))
     wide = np.stack([stride, 2.5 * stride], axis=1)  # the second for tails that fall off slower than a Gaussian's
     roots = np.concatenate([wide[:, :, None, None] * root[:, None], local_roots], axis=1)
-    kept = np.where(gappy, 0.5, 0.2)[:, None]
+    kept = np.where(gappy | problem.sampler.stochastic, 0.5, 0.2)[:, None]
     fitted = np.concatenate([np.full((n, 1), 0.25), np.full((n, 1), 0.0625), 0.6875 * shares], axis=1)
     shares = np.concatenate([kept * base.weights, (1 - kept) * fitted], axis=1)
     inverses = np.linalg.inv(roots)
@@ -95,11 +95,11 @@ def fit(
     return Proposal(shares, base.products, means, roots, inverses, tables)
 
 
-def _local_parts(rng: np.random.Generator, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _local_parts(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means (n, K, d), covariances (n, K, d, d) and shares (n, K) of clusters of whitened weighted points."""
     n, s, d = z.shape
     # centres by systematic resampling, then two rounds of moving each to the mean of the points nearest to it
-    steps = (np.arange(_LOCAL) + rng.random((n, 1))) / _LOCAL
+    steps = np.broadcast_to((np.arange(_LOCAL) + 0.5) / _LOCAL, (n, _LOCAL))
     order = np.argsort(z[..., 0], axis=1)  # sorted, so that the centres spread over the points
     cumulative = np.cumsum(np.take_along_axis(w, order, axis=1), axis=1)
     at = np.minimum((cumulative[:, None, :] < steps[:, :, None]).sum(axis=-1), s - 1)

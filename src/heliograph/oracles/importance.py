@@ -22,13 +22,14 @@ from heliograph.oracles.proposal import Proposal, n_uniforms, take_proposal
 from heliograph.oracles.sampler import Sampler
 from heliograph.oracles.scanning import can_scan, scan
 from heliograph.oracles.sums import Sums, add, empty_sums, estimate
-from heliograph.oracles.uniforms import Uniforms, uniforms_for
+from heliograph.oracles.uniforms import Streams, Uniforms, uniforms_for
 from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, refuse_unlooked, weigh
 
 __all__ = ["ImportanceOracle"]
 
 _NEAR = 20.0  # times below the largest possible weight: no more is to come
-_STRETCH = 10.0  # times that the tail of a statistic may raise its squared error: the fit of a tail is a guess
+_MANY = 1000.0  # effective draws
+_STRETCH = 5.0  # times that the tail of a statistic may raise its squared error: the fit of a tail is a guess
 _CHUNK = 2**17  # calls of the user's function at a time: some 50 MB of temporaries
 
 
@@ -68,6 +69,7 @@ class ImportanceOracle:
         """The same with another way to compare the output with its message."""
         parts = []
         n = 0
+        key = int(rng.integers(2**63))
         for rows, problem in groups_of(sampler, incoming):
             n += len(rows)
             if not problem.inputs and not sampler.stochastic:
@@ -83,16 +85,16 @@ class ImportanceOracle:
                 block = max(1, _CHUNK // self.n_pilot)
                 for start in range(0, len(some), block):
                     here = some[start : start + block]
-                    parts.append((rows[here], self._ask_block(rng, take_rows(problem, here), match)))
+                    parts.append((rows[here], self._ask_block(rng, key, take_rows(problem, here), match)))
         return gather(parts, n)
 
     @property
     def _budget(self) -> int:
         return 16 * self.n_samples if self.budget is None else self.budget
 
-    def _ask_block(self, rng: np.random.Generator, problem: Problem, match: Match) -> Answer:
+    def _ask_block(self, rng: np.random.Generator, key: int, problem: Problem, match: Match) -> Answer:
         if self.pool is None:
-            return self._ask_anew(rng, problem, match)
+            return self._ask_anew(rng, key, problem, match)
         parts = []
         left = np.arange(problem.n)
         for batch in self.pool.candidates(problem):
@@ -107,7 +109,7 @@ class ImportanceOracle:
                 parts.append((rows[good], take_answer(answer, np.flatnonzero(good))))
                 left = np.setdiff1d(left, rows[good])
         if len(left):
-            parts.append((left, self._ask_anew(rng, take_rows(problem, left), match)))
+            parts.append((left, self._ask_anew(rng, key, take_rows(problem, left), match)))
         return gather(parts, problem.n)
 
     def _reweigh(self, problem: Problem, kept: Draws, n_replicates: int, match: Match) -> Answer:
@@ -132,16 +134,16 @@ class ImportanceOracle:
                 add(sums, rows, r, drawn.log_weights[:, own], t[:, own])
         return self._judge(problem, join_frames(frames), sums, bad, 0)
 
-    def _ask_anew(self, rng: np.random.Generator, problem: Problem, match: Match) -> Answer:
+    def _ask_anew(self, rng: np.random.Generator, key: int, problem: Problem, match: Match) -> Answer:
         base = first_proposal(self.proposal, problem)
         if self._plain and match is log_output and serves(problem):
-            return self._run_plain(rng, problem, base)
+            return self._run_plain(key, problem, base)
         if not (self.adapt and problem.inputs):
-            return self._run(rng, problem, base, match)
+            return self._run(rng, key, problem, base, match)
         size = min(self.n_pilot, self.n_samples)
         affordable = (self._budget - self.n_samples) // size  # pilots before the run itself
         if affordable < 2:
-            return self._run(rng, problem, base, match)
+            return self._run(rng, key, problem, base, match)
         if match is log_output and can_scan(problem):
             found = scan(rng, problem, base)
             parts, lost = [], np.flatnonzero(~found.found)
@@ -150,21 +152,28 @@ class ImportanceOracle:
                 (np.flatnonzero(found.better), found.proposal),
             ):
                 if len(rows):
-                    parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
+                    parts.append((rows, self._run(rng, key, take_rows(problem, rows), take_proposal(own, rows), match)))
             if len(lost):
                 some = take_rows(problem, lost), take_proposal(base, lost)
-                parts.append((lost, self._ask_by_pilots(rng, *some, match, size, affordable)))
+                parts.append((lost, self._ask_by_pilots(rng, key, *some, match, size, affordable)))
             answer = gather(parts, problem.n)
             return answer._replace(n_evaluations=answer.n_evaluations + found.spent)
-        return self._ask_by_pilots(rng, problem, base, match, size, affordable)
+        return self._ask_by_pilots(rng, key, problem, base, match, size, affordable)
 
     def _ask_by_pilots(
-        self, rng: np.random.Generator, problem: Problem, base: Proposal, match: Match, size: int, affordable: int
+        self,
+        rng: np.random.Generator,
+        key: int,
+        problem: Problem,
+        base: Proposal,
+        match: Match,
+        size: int,
+        affordable: int,
     ) -> Answer:
         """Re-fit the proposal to what pilots of `size` draws see, as often as that is affordable, and run."""
         rounds = min(self.max_rounds, affordable - 1)
-        proposal, adapted, spent = self._refit(rng, problem, base, base, match, size, rounds)
-        answer = self._run_either(rng, problem, base, proposal, adapted, match)
+        proposal, adapted, spent = self._refit(rng, key, problem, base, base, match, size, rounds, 1)
+        answer = self._run_either(rng, key, problem, base, proposal, adapted, match, 0)
         # the dearest retry is six rounds of sixteen pilots
         again = np.flatnonzero(answer.failed if self._budget >= 100 * size + 3 * self.n_samples else [])
         step = max(1, _CHUNK // (16 * size))
@@ -172,13 +181,22 @@ class ImportanceOracle:
             rows = again[at : at + step]
             # the unadapted rows of a mixed block start from the base, which is part of every fitted proposal
             start = take_proposal(proposal if adapted[rows].all() else base, rows)
-            better, n_more = self._retry(rng, take_rows(problem, rows), take_proposal(base, rows), start, match, size)
+            better, n_more = self._retry(
+                rng, key, take_rows(problem, rows), take_proposal(base, rows), start, match, size
+            )
             spent += n_more
             answer = replace_rows(answer, rows, better)
         return answer._replace(n_evaluations=answer.n_evaluations + spent)
 
     def _retry(
-        self, rng: np.random.Generator, problem: Problem, base: Proposal, start: Proposal, match: Match, size: int
+        self,
+        rng: np.random.Generator,
+        key: int,
+        problem: Problem,
+        base: Proposal,
+        start: Proposal,
+        match: Match,
+        size: int,
     ) -> tuple[Answer, int]:
         """Look again, harder: a pilot may have lost a mode that the run then stumbled on."""
         spent = 0
@@ -186,9 +204,9 @@ class ImportanceOracle:
         left = np.arange(problem.n)
         for more in (4, 16):
             some, own, first = take_rows(problem, left), take_proposal(base, left), take_proposal(proposal, left)
-            fitted, better, n_more = self._refit(rng, some, own, first, match, more * size, 6)
+            fitted, better, n_more = self._refit(rng, key, some, own, first, match, more * size, 6, more)
             spent += n_more
-            found = self._run_either(rng, some, first, fitted, better, match)
+            found = self._run_either(rng, key, some, first, fitted, better, match, more + 1)
             answer = found if answer is None else replace_rows(answer, left, found)
             if len(left) < problem.n or not found.failed.any():
                 break
@@ -199,33 +217,48 @@ class ImportanceOracle:
     def _run_either(
         self,
         rng: np.random.Generator,
+        key: int,
         problem: Problem,
         first: Proposal,
         fitted: Proposal,
         adapted: np.ndarray,
         match: Match,
+        purpose: int,
     ) -> Answer:
         """With the fitted proposal where that was found to be the better one."""
         parts = []
         for rows, own in ((np.flatnonzero(~adapted), first), (np.flatnonzero(adapted), fitted)):
             if len(rows):
-                parts.append((rows, self._run(rng, take_rows(problem, rows), take_proposal(own, rows), match)))
+                parts.append(
+                    (rows, self._run(rng, key, take_rows(problem, rows), take_proposal(own, rows), match, purpose))
+                )
         return gather(parts, problem.n)
 
     def _refit(
         self,
         rng: np.random.Generator,
+        key: int,
         problem: Problem,
         base: Proposal,
         start: Proposal,
         match: Match,
         size: int,
         max_rounds: int,
+        purpose: int,
     ) -> tuple[Proposal, np.ndarray, int]:
-        return adapt(rng, problem, base, start, match, size, max_rounds, self.k_threshold)
+        return adapt(rng, problem, base, start, match, size, max_rounds, self.k_threshold, key, purpose)
 
-    def _run(self, rng: np.random.Generator, problem: Problem, proposal: Proposal, match: Match) -> Answer:
-        supply = uniforms_for(rng, problem.n, n_uniforms(problem), self.draws, self.n_replicates)
+    def _run(
+        self,
+        rng: np.random.Generator,
+        key: int,
+        problem: Problem,
+        proposal: Proposal,
+        match: Match,
+        purpose: int = 0,
+    ) -> Answer:
+        streams = Streams(key, problem.identity)
+        supply = uniforms_for(streams, purpose, n_uniforms(problem), self.draws, self.n_replicates)
         per_replicate = -(-self.n_samples // supply.n_replicates)
         if self.draws == "sobol":
             per_replicate = 1 << (per_replicate - 1).bit_length()
@@ -252,12 +285,12 @@ class ImportanceOracle:
         fixed = not isinstance(self.proposal, str) and self.draws == "random"
         return fixed and not self.adapt and self.precision is None and self.pool is None
 
-    def _run_plain(self, rng: np.random.Generator, problem: Problem, proposal: Proposal) -> Answer:
+    def _run_plain(self, key: int, problem: Problem, proposal: Proposal) -> Answer:
         n = problem.n
         # the tail of half a million draws is fitted from its last 512: as good, and fast beside the drawing
         sums = empty_sums(n, blocks_of(problem), 1, min(tail_length(self.n_samples), 512))
         frames, bad = [], np.zeros(n, dtype=bool)
-        for i in range(n):
+        for i, rng in enumerate(Streams(key, problem.identity).generators(0)):
             one = np.array([i])
             own = take_rows(problem, one), take_proposal(proposal, one)
             frame, bad[i] = add_row(rng, *own, self.n_samples, sums, i)
@@ -293,11 +326,13 @@ class ImportanceOracle:
         far = sums.tails.max(axis=2) > log_mean[:, None] + np.log(20.0 * width)
         # nor does a tail go on beyond the largest weight there can be
         cut = sums.tails[:, 0].max(axis=1) > log_largest - np.log(_NEAR)
-        heavy = (k > self.k_threshold) & far & ~cut[:, None]
-        failed = bad | (e.ess < self.min_ess) | heavy[:, 0]
+        heavy = (k > self.k_threshold) & far
+        failed = bad | (e.ess < self.min_ess) | (heavy[:, 0] & ~cut)
         # where a statistic has such a tail its error falls as S^(k - 1), not as S^(-1/2)
         draws = np.maximum(sums.count, 2.0)[:, None]
         stretch = np.where(heavy, np.minimum(draws ** np.clip(2 * np.minimum(k, 1.0) - 1, 0.0, 1.0), _STRETCH), 1.0)
+        # a tail of the weights is one of everything, unless enough draws count for it to be but their shape
+        stretch = np.maximum(stretch, np.where(e.ess < _MANY, stretch[:, 0], 1.0)[:, None])
         covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances[:-1]))
         return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k[:, 0], failed, spent)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ class Problem(NamedTuple):
     fixed: dict[str, Family]  # the point-mass inputs among them
     output: Port  # its columns count from 0 in the output's own coordinates
     n: int
+    identity: np.ndarray  # (n,) a number for each row that depends on its messages and data alone, not on its place
 
     @property
     def n_coordinates(self) -> int:
@@ -59,6 +61,7 @@ class Problem(NamedTuple):
 def groups_of(sampler: Sampler, incoming: Mapping[str, Any]) -> Iterator[tuple[np.ndarray, Problem]]:
     """Cut a plate into problems, with the rows of each."""
     messages, data, n = _sorted_out(sampler, incoming)
+    identity = _identities([*messages.values()], [*data.values()], n)
     pattern = np.zeros(n, dtype=int)
     for bit, port in enumerate(sampler.inputs):
         if port in messages:
@@ -80,7 +83,7 @@ def groups_of(sampler: Sampler, incoming: Mapping[str, Any]) -> Iterator[tuple[n
         message = messages[sampler.child][rows]
         axis = axis_of(type(message), message)
         output = Port(sampler.child, axis, message, slice(0, axis.n_coordinates))
-        yield rows, Problem(sampler, tuple(inputs), constants, fixed, output, len(rows))
+        yield rows, Problem(sampler, tuple(inputs), constants, fixed, output, len(rows), identity[rows])
 
 
 def take_rows(problem: Problem, rows: np.ndarray) -> Problem:
@@ -91,7 +94,24 @@ def take_rows(problem: Problem, rows: np.ndarray) -> Problem:
         fixed={k: m[rows] for k, m in problem.fixed.items()},
         output=problem.output._replace(message=problem.output.message[rows]),
         n=len(rows),
+        identity=problem.identity[rows],
     )
+
+
+def _identities(messages: list[Family], data: list[np.ndarray], n: int) -> np.ndarray:
+    """A number for each row from its content; rows that are alike are counted, so that each has one of its own."""
+    columns = [a.reshape(n, -1) for m in messages for a in m.naturals]
+    columns += [np.asarray(m.point).reshape(n, -1) for m in messages if m.point is not None]
+    columns += [np.asarray(a, dtype=float).reshape(n, -1) for a in data]
+    table = np.concatenate(columns, axis=1) + 0.0  # -0 is 0
+    seen: dict[bytes, int] = {}
+    identity = np.empty(n, dtype=np.uint64)
+    for i, row in enumerate(np.ascontiguousarray(table)):
+        content = row.tobytes()
+        seen[content] = seen.get(content, -1) + 1
+        digest = hashlib.blake2b(content, digest_size=8, salt=seen[content].to_bytes(16, "little")).digest()
+        identity[i] = int.from_bytes(digest, "little")
+    return identity
 
 
 class Walked(NamedTuple):

@@ -50,7 +50,7 @@ class RealAxis:
         return message.mean[:, None], message.variance[:, None, None]
 
     def broaden(self, message, factor):
-        return Gaussian(message.mean, factor * message.variance)
+        return Gaussian.from_mean_variance(message.mean, factor * message.variance)
 
     def statistics(self, u, centre, scale):
         y = (u - centre[:, None]) / scale[:, None]
@@ -67,7 +67,7 @@ class RealAxis:
         chart = sandwich(matrix_of([[s, zero], [zero, one]]), local)
         kl = 0.5 * local[:, 0, 0] / variance + 0.25 * local[:, 1, 1]
         se = errors_of(plain)
-        belief = Gaussian(c + s * mean, s**2 * variance)
+        belief = Gaussian.from_mean_variance(c + s * mean, s**2 * variance)
         return Projection(belief, (se[:, 0], se[:, 1]), plain, chart, kl, sound)
 
 

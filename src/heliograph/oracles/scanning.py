@@ -62,7 +62,9 @@ def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
     sd = np.sqrt(covariance[:, 0, 0])
     at = mean + sd[:, None] * np.linspace(-_REACH, _REACH, _CELLS + 1)
     if (sd > _VAGUE).any():
-        at = np.sort(np.concatenate([at, np.broadcast_to(_AROUND, (n, len(_AROUND)))], axis=1), axis=1)
+        # (the other rows have empty cells in their place: what a row is given does not depend on its company)
+        around = np.where((sd > _VAGUE)[:, None], _AROUND, at[:, -1:])
+        at = np.sort(np.concatenate([at, around], axis=1), axis=1)
     v, log_p = _look(rng, problem, at)
     spent = at.size
     pairs = (np.stack([a[:, :-1], a[:, 1:]], axis=-1).reshape(-1, 2) for a in (at, v, log_p))
@@ -74,9 +76,9 @@ def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
         log_mass, log_most = _masses(problem, cells, mode)
         total = np.logaddexp(log_done, _total(n, cells.row, log_mass))
         matters = log_most > total[cells.row] - _NEGLIGIBLE
-        with np.errstate(invalid="ignore"):  # both ends may hold nothing
-            steep = ~(np.abs(cells.log_p[:, 0] - cells.log_p[:, 1]) <= _STEP)
-        rough = matters & (steep | (log_most - log_mass > 2.0)) & (used[cells.row] < _MOST)
+        with np.errstate(invalid="ignore"):  # both ends may hold nothing: no number is no small step either
+            steep = ~(np.abs(cells.log_p[:, 0] - cells.log_p[:, 1]) <= _STEP) | ~(log_most - log_mass <= 2.0)
+        rough = matters & steep & (used[cells.row] < _MOST)
         if k == _ROUNDS - 1:
             rough[:] = False
         kept = _take(cells, matters & ~rough)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,23 @@ from heliograph.errors import ModelError
 if TYPE_CHECKING:
     from scipy.stats import qmc
 
-__all__ = ["Uniforms", "uniforms_for"]
+__all__ = ["Streams", "Uniforms", "uniforms_for"]
 
 _BITS = 30  # of a Sobol' coordinate: scipy's default, good for 2^30 points
+
+
+class Streams(NamedTuple):
+    """A source of random numbers for each row of a plate, from a key and the row's own content: its place has no say.
+
+    So a plate gives what its rows give one by one, in any order, and no row shares its numbers with another.
+    """
+
+    key: int
+    identity: np.ndarray  # (n,)
+
+    def generators(self, purpose: int) -> list[np.random.Generator]:
+        """One generator for each row; different purposes have nothing in common."""
+        return [np.random.default_rng([self.key, purpose, int(i)]) for i in self.identity]
 
 
 class Uniforms:
@@ -24,30 +38,33 @@ class Uniforms:
     shift, so that the messages of a plate do not share their errors.
     """
 
-    def __init__(self, rng: np.random.Generator, n: int, dimension: int, kind: str, n_replicates: int) -> None:
-        self.rng, self.n, self.dimension, self.kind = rng, n, dimension, kind
+    def __init__(self, streams: Streams, purpose: int, dimension: int, kind: str, n_replicates: int) -> None:
+        self.dimension, self.kind = dimension, kind
         self.n_replicates = n_replicates if kind == "sobol" else 1
+        self._own = streams.generators(purpose)
         if kind == "sobol":
-            self._engines = [_engine(dimension, child) for child in rng.spawn(n_replicates)]
-            self._shifts = rng.integers(0, 2**_BITS, size=(n_replicates, n, 1, dimension), dtype=np.int64)
+            root = np.random.default_rng([streams.key, purpose])
+            self._engines = [_engine(dimension, child) for child in root.spawn(n_replicates)]
+            shifts = [g.integers(0, 2**_BITS, size=(n_replicates, 1, 1, dimension)) for g in self._own]
+            self._shifts = np.concatenate(shifts, axis=1)
 
     def take(self, replicate: int, size: int, rows: np.ndarray) -> np.ndarray:
         """The next `size` points of a replicate for the messages `rows`, shape (len(rows), size, dimension)."""
         if self.kind == "random":
             # half a step away from 0, which no inverse distribution function can take
-            return self.rng.random((len(rows), size, self.dimension)) + 2.0**-54
+            return np.stack([self._own[i].random((size, self.dimension)) for i in rows]) + 2.0**-54
         points = np.rint(self._engines[replicate].random(size) * 2.0**_BITS).astype(np.int64)
         moved = (points & (2**_BITS - 1)) ^ self._shifts[replicate, rows]
         return (moved + 0.5) * 2.0**-_BITS
 
 
-def uniforms_for(rng: np.random.Generator, n: int, dimension: int, kind: str, n_replicates: int = 16) -> Uniforms:
+def uniforms_for(streams: Streams, purpose: int, dimension: int, kind: str, n_replicates: int = 16) -> Uniforms:
     """A fresh supply; `kind` is "random" or "sobol"."""
     if kind not in ("random", "sobol"):
         raise ModelError(f"draws are 'random' or 'sobol', not {kind!r}")
     if n_replicates < 4:
         raise ModelError(f"the spread of {n_replicates} replicates is no standard error; 4 is the least")
-    return Uniforms(rng, n, dimension, kind, n_replicates)
+    return Uniforms(streams, purpose, dimension, kind, n_replicates)
 
 
 def _engine(dimension: int, rng: np.random.Generator) -> qmc.Sobol:
