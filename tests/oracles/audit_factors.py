@@ -87,7 +87,7 @@ def truth(f: Factor, messages: dict[str, Any]) -> dict[str, Family]:
     family: Any = f.sampler.output
     if f.given is not None:
         port = f.sampler.inputs[0]
-        return one_unknown(port, inputs[port], family, lambda x: f.given(out, x[port]))  # type: ignore[misc]
+        return one_unknown(port, inputs[port], family, lambda x: f.given(out, x[port]), 500)  # type: ignore[misc]
     if family is Bernoulli:
         log_p = np.log([1 - out.p[0], out.p[0]])
 
@@ -145,8 +145,8 @@ def _mixed(parts: list[tuple[float, np.ndarray, np.ndarray]], out: Any) -> Given
 
 
 def _students(z: np.ndarray, out: Any, df: float = 4.0, scale: float = 0.5) -> Given:
-    """Student-t noise as a mixture over 120 precisions: even nodes on their logarithm."""
-    t = np.linspace(-7.0, 3.0, 120)
+    """Student-t noise as a mixture over 80 precisions: even nodes on their logarithm."""
+    t = np.linspace(-7.0, 3.0, 80)
     log_p = 0.5 * df * t - 0.5 * df * np.exp(t)
     p = np.exp(log_p - log_p.max())
     return _mixed([(w, z, np.full_like(z, scale**2 * np.exp(-s))) for w, s in zip(p / p.sum(), t, strict=True)], out)

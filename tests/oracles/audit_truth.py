@@ -58,8 +58,8 @@ def deterministic(function: Callable[..., np.ndarray], message: Any) -> Look:
     return look
 
 
-def one_unknown(port: str, message: Any, family: type[Family], look: Look) -> dict[str, Family]:
-    """Beliefs of the input and of the output of one row."""
+def one_unknown(port: str, message: Any, family: type[Family], look: Look, n: int = 8000) -> dict[str, Family]:
+    """Beliefs of the input and of the output of one row, from `n` intervals."""
     chart, back = _CHARTS[type(message)]
     mean, variance = (float(a[0]) for a in message.chart_moments())
 
@@ -67,7 +67,7 @@ def one_unknown(port: str, message: Any, family: type[Family], look: Look) -> di
         given = look({port: back(u)})
         return given, given.log_likelihood + chart(message, u)
 
-    edges = mean + np.sqrt(variance) * np.linspace(-16.0, 16.0, 8001)
+    edges = mean + np.sqrt(variance) * np.linspace(-16.0, 16.0, n + 1)
     low, high = edges[:-1], edges[1:]
     leaves = []
     top = -np.inf

@@ -94,6 +94,9 @@ def adapt(
     n = problem.n
     supply = uniforms_for(Streams(key, problem.identity), purpose, n_uniforms(problem), "random")
     least = min(30.0 * (problem.n_coordinates + 2), 0.25 * size)
+    # where the function itself draws, what is rare may come from anywhere in the cavity: a fit that follows the bulk of
+    # the belief has more effective draws and a larger error, and is wanted only where the cavity has hardly any
+    first_enough = 0.02 if problem.sampler.stochastic else 0.1
     adapted, idle = np.zeros(n, dtype=bool), np.zeros(n)
     best, farthest = np.zeros(n), np.zeros(n)  # effective sample size, and power on the way to the target
     gappy, ours, which = np.zeros(n, dtype=bool), np.zeros(n), np.full(n, -1)  # and of which fit, -1 for the first
@@ -113,7 +116,8 @@ def adapt(
         highest = drawn.log_weights.max(axis=1)
         log_mean = logsumexp(drawn.log_weights, axis=1) - np.log(size)
         heavy = (k > k_threshold) & (log_mean < highest - np.log(20.0))  # as the run will judge it
-        poor = np.flatnonzero(((ess < (0.1 if rounds == 0 else 0.25) * size) | heavy) & np.isfinite(highest))
+        enough = (first_enough if rounds == 0 else 0.25) * size
+        poor = np.flatnonzero(((ess < enough) | heavy) & np.isfinite(highest))
         if not len(poor) or rounds == max_rounds:
             break
         # the draws of a few rounds together: a mode that one round lost is remembered by the others

@@ -50,7 +50,8 @@ def fit(
     """A proposal from draws (n, s, D) with weights (n, s) that sum to 1 and were tempered by `power`.
 
     Two tenths stay with `base`, so that whatever the fit missed can still be met (half where draws may have no weight at
-    all, the rows `gappy`: the best proposal is then about half way between base and target). No power changes a weight of
+    all, the rows `gappy`, and where the function itself draws: what is rare there may come from anywhere in the cavity, and the
+    best proposal is about half way between base and target). No power changes a weight of
     nothing; where the others are fewer than `least` their spread says little, and is widened towards that of the
     base, whose weights are `log_base`.
     """
@@ -84,7 +85,7 @@ def fit(
     stride = np.sqrt(2 * _WIDEN * np.minimum(1 / power, 16.0))
     wide = np.stack([stride, 2.5 * stride], axis=1)  # the second for tails that fall off slower than a Gaussian's
     roots = np.concatenate([wide[:, :, None, None] * root[:, None], local_roots], axis=1)
-    kept = np.where(gappy, 0.5, 0.2)[:, None]
+    kept = np.where(gappy | problem.sampler.stochastic, 0.5, 0.2)[:, None]
     fitted = np.concatenate([np.full((n, 1), 0.25), np.full((n, 1), 0.0625), 0.6875 * shares], axis=1)
     shares = np.concatenate([kept * base.weights, (1 - kept) * fitted], axis=1)
     inverses = np.linalg.inv(roots)

@@ -74,9 +74,9 @@ def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
         log_mass, log_most = _masses(problem, cells, mode)
         total = np.logaddexp(log_done, _total(n, cells.row, log_mass))
         matters = log_most > total[cells.row] - _NEGLIGIBLE
-        with np.errstate(invalid="ignore"):  # both ends may hold nothing
-            steep = ~(np.abs(cells.log_p[:, 0] - cells.log_p[:, 1]) <= _STEP)
-        rough = matters & (steep | (log_most - log_mass > 2.0)) & (used[cells.row] < _MOST)
+        with np.errstate(invalid="ignore"):  # both ends may hold nothing: no number is no small step either
+            steep = ~(np.abs(cells.log_p[:, 0] - cells.log_p[:, 1]) <= _STEP) | ~(log_most - log_mass <= 2.0)
+        rough = matters & steep & (used[cells.row] < _MOST)
         if k == _ROUNDS - 1:
             rough[:] = False
         kept = _take(cells, matters & ~rough)
