@@ -28,6 +28,7 @@ from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_o
 __all__ = ["ImportanceOracle"]
 
 _NEAR = 20.0  # times below the largest possible weight: no more is to come
+_UNSEEN = 0.5  # of one draw of the largest weight there can be
 _MANY = 1000.0  # effective draws
 _STRETCH = 5.0  # times that the tail of a statistic may raise its squared error: the fit of a tail is a guess
 _CHUNK = 2**17  # calls of the user's function at a time: some 50 MB of temporaries
@@ -334,6 +335,10 @@ class ImportanceOracle:
         # a tail of the weights is one of everything, unless enough draws count for it to be but their shape
         stretch = np.maximum(stretch, np.where(e.ess < _MANY, stretch[:, 0], 1.0)[:, None])
         covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances[:-1]))
+        if problem.sampler.stochastic:
+            log_share = np.minimum(log_largest - e.log_z, 50.0) - np.log(np.maximum(sums.count, 1.0))
+            share = np.where(np.isfinite(log_largest), _UNSEEN * np.exp(np.minimum(log_share, 0.0)), 0.0)
+            covariances = _with_unseen(problem, frame, e.mean, covariances, sums.blocks, share)
         return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k[:, 0], failed, spent)
 
     def _extend(
@@ -369,6 +374,32 @@ class ImportanceOracle:
             self.pool.keep(some, kept, supply.n_replicates)
         assert frame is not None
         return frame
+
+
+def _with_unseen(
+    problem: Problem,
+    frame: Frame,
+    mean: np.ndarray,
+    covariances: tuple[np.ndarray, ...],
+    blocks: tuple[slice, ...],
+    share: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """The covariances with what an outcome would add that is too rare to be seen, and that fits inputs like the cavity's.
+
+    Where noise of four deviations explains an observation better than the inputs do, no choice of inputs will show it.
+    """
+    found = list(covariances)
+    for j, port in enumerate(problem.inputs):
+        if port.axis.discrete or not port.message.proper.all():
+            continue
+        centre, covariance = port.axis.moments(port.message)
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        places = np.stack([centre - sd, centre + sd], axis=1)
+        t = port.axis.statistics(places, frame.centres[port.name], frame.scales[port.name]).mean(axis=1)
+        # in the unit of the frame; beyond a few of them a KL grows as a logarithm, not as a square
+        moved = np.clip(share[:, None] * (t - mean[:, blocks[j]]), -2.0, 2.0)
+        found[j] = found[j] + moved[:, :, None] * moved[:, None, :]
+    return tuple(found)
 
 
 def _tail_shapes(sums: Sums) -> np.ndarray:
