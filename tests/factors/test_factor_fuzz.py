@@ -15,8 +15,8 @@ from law_specs import NO_PORTS, held
 from laws import finite_rows, gradient_law
 
 from heliograph.errors import ContradictionError
-from heliograph.factors import Factor, GaussianPrecision, Positive, Prior, Product
-from heliograph.families import Bernoulli, Categorical, Family, Gamma, Gaussian
+from heliograph.factors import Factor, GaussianPrecision, Logistic, Positive, Prior, Product
+from heliograph.families import Bernoulli, Beta, Categorical, Family, Gamma, Gaussian
 
 KINDS = [kind for kind in every_factor() if kind.__name__ not in NO_PORTS]
 N = 60  # rows of a plate; by hand this was run with 2,000
@@ -124,6 +124,14 @@ def test_a_constraint_deep_in_the_tail_has_the_exact_log_probability():
         belief = Positive().belief("x", incoming)
         np.testing.assert_allclose(belief.mean, 1.0 / c, rtol=3.0 / c**2 + 1e-9)
         np.testing.assert_allclose(belief.variance, 1.0 / c**2, rtol=7.0 / c**2 + 1e-9)
+
+
+def test_a_cavity_without_end_leaves_a_probability_to_its_beta_message():
+    # z is all but uniform, so exp(a z) (1 + exp(z))^-(a + b), a density of a Beta(a, b) variable's logit, decides
+    p = Beta(np.array([1.22, 12.0, 3.0]), np.array([14175104.9624, 2e7, 3.0]))
+    belief = Logistic().belief("p", {"z": Gaussian(np.full(3, -2.8195e25), 2.0113e45), "p": p})
+    np.testing.assert_allclose(belief.a, p.a - 1.0, rtol=1e-6)
+    np.testing.assert_allclose(belief.b, p.b - 1.0, rtol=1e-6)
 
 
 def test_a_table_whose_likely_categories_underflow_is_summed_in_logarithms():

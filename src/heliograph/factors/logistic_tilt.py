@@ -94,7 +94,7 @@ class _Bell:
             # the lifted density is highest near d = v, or where the lift ends
             tops = (-DROP - _fall(d, 1.0, z0, v, n, end)[0] for d in (np.minimum(v, end), end))
             top = np.maximum(top, np.maximum(*tops))
-        start = np.minimum(gauss, steep(bent, 1.0)) if lift else near
+        start = np.minimum(gauss, steep(bent, DROP + end)) if lift else near  # the lift is never more than `end`
         high = newton_from_above(start, lambda d: _fall(d, 1.0, z0, v, n, end, top), 10)
         bend = np.log(np.maximum(n, 1.0))
         breaks = [

@@ -193,11 +193,11 @@ def newton_from_above(
     return x
 
 
-def steep(height: np.ndarray, lift: float = 0.0) -> np.ndarray:
-    """A d so large that ``height (exp(-d) - 1 + d) - lift d`` is above `DROP`, and not much larger than that needs.
+def steep(height: np.ndarray, drop: np.ndarray | float = DROP) -> np.ndarray:
+    """A d so large that ``height (exp(-d) - 1 + d)`` is above `drop`, and not much larger than that needs.
 
-    The bracket is above ``d^2 / (2 + d)``, which leaves a quadratic; infinite where the height is below the lift.
+    The bracket is above ``d^2 / (2 + d)``, which leaves a quadratic; infinite where the height is 0.
     """
-    left, b = height - lift, DROP + 2.0 * lift
-    safe = np.where(left > 1e-300, left, 1.0)
-    return np.where(left > 1e-300, 0.5 * (b + np.sqrt(b * b + 8.0 * DROP * safe)) / safe, np.inf)
+    some = height > 1e-300
+    safe = np.where(some, height, 1.0)
+    return np.where(some, 0.5 * (drop + np.sqrt(drop * (drop + 8.0 * safe))) / safe, np.inf)
