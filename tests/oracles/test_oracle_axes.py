@@ -245,7 +245,7 @@ def test_replicates_in_chunks_are_the_replicates():
     mean = a.sum(axis=1) / b.sum(axis=1)[:, None]
     residual = (a - mean[:, None] * b[..., None]) / b.sum(axis=1)[:, None, None]
     np.testing.assert_allclose(got.mean, mean, rtol=1e-10)
-    np.testing.assert_allclose(got.covariances[0], np.einsum("nri,nrj->nij", residual, residual) * 8 / 5, rtol=1e-9)
+    np.testing.assert_allclose(got.covariances[0], np.einsum("nri,nrj->nij", residual, residual) * 8 / 7, rtol=1e-9)
 
 
 def test_nothing_drawn_of_any_weight_is_not_a_number():

@@ -8,6 +8,8 @@ from heliograph.errors import FactorError
 from heliograph.families import Beta, Gamma, Gaussian
 from heliograph.oracles import ImportanceOracle, Pool, QuadratureOracle, sampler_of
 from heliograph.oracles.plain import _CHUNK, _FIRST
+from heliograph.oracles.problem import groups_of
+from heliograph.oracles.uniforms import Streams
 
 
 def logistic(z):
@@ -71,6 +73,12 @@ def drawn(rng, proposal, n):
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
+def own_generator(seed, sampler, incoming):
+    """What the oracle draws with for a row: a key of the run, and the row's own content."""
+    ((_, problem),) = groups_of(sampler, incoming)
+    return Streams(int(np.random.default_rng(seed).integers(2**63)), problem.identity).generators(0)[0]
+
+
 def statistics(family, x):
     if family is Gaussian:
         return x, x * x
@@ -85,7 +93,7 @@ def test_beliefs_errors_and_evidence_are_those_of_the_same_draws_summed_plainly(
     answer = oracle.ask(np.random.default_rng(5), sampler_of(function, family), {**inputs, "out": on_output})
     assert not answer.failed.any()
     assert answer.n_evaluations == n
-    xs = drawn(np.random.default_rng(5), proposal, n)
+    xs = drawn(own_generator(5, sampler_of(function, family), {**inputs, "out": on_output}), proposal, n)
     out = function(*xs)
     log_w = LAWS[family](on_output).logpdf(np.clip(out, 1e-300, np.nextafter(1.0, 0.0) if family is Beta else np.inf))
     for x, m, q in zip(xs, inputs.values(), proposal.values(), strict=True):

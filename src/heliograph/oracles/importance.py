@@ -30,7 +30,8 @@ __all__ = ["ImportanceOracle"]
 _NEAR = 20.0  # times below the largest possible weight: no more is to come
 _UNSEEN = 0.5  # of one draw of the largest weight there can be
 _MANY = 1000.0  # effective draws
-_STRETCH = 5.0  # times that the tail of a statistic may raise its squared error: the fit of a tail is a guess
+_SPREAD = 5.0  # times that the tail of the weights may raise a squared error where no weight can be much larger
+_STRETCH = 100.0  # times that the tail of a statistic may raise its squared error: the fit of a tail is a guess
 _CHUNK = 2**17  # calls of the user's function at a time: some 50 MB of temporaries
 
 
@@ -333,7 +334,7 @@ class ImportanceOracle:
         draws = np.maximum(sums.count, 2.0)[:, None]
         stretch = np.where(heavy, np.minimum(draws ** np.clip(2 * np.minimum(k, 1.0) - 1, 0.0, 1.0), _STRETCH), 1.0)
         # a tail of the weights is one of everything, unless enough draws count for it to be but their shape
-        stretch = np.maximum(stretch, np.where(e.ess < _MANY, stretch[:, 0], 1.0)[:, None])
+        stretch = np.maximum(stretch, np.where(e.ess < _MANY, np.minimum(stretch[:, 0], _SPREAD), 1.0)[:, None])
         covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances[:-1]))
         if problem.sampler.stochastic:
             log_share = np.minimum(log_largest - e.log_z, 50.0) - np.log(np.maximum(sums.count, 1.0))

@@ -22,6 +22,7 @@ _REACH, _CELLS = 9.0, 192  # deviations of the cavity to either side, and first 
 _AROUND = np.concatenate(
     [-np.geomspace(30.0, 0.3, 24), [0.0], np.geomspace(0.3, 30.0, 24)]
 )  # near 0, for a vague cavity
+_BEYOND, _DOUBLINGS = 48, 5  # cells more on a side where mass may lie beyond, which doubles the reach there
 _VAGUE = 30.0  # deviation from which they are wanted
 _ROUNDS, _PARTS = 14, 4
 _MOST = 1500  # cells of a row
@@ -70,6 +71,8 @@ def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
     pairs = (np.stack([a[:, :-1], a[:, 1:]], axis=-1).reshape(-1, 2) for a in (at, v, log_p))
     cells = _Cells(np.repeat(np.arange(n), at.shape[1] - 1), *pairs)
     mode = mode_of(problem.output.message) if not problem.output.axis.discrete else None
+    cells, n_more = _reach_out(rng, problem, cells, mean[:, 0], sd, mode)
+    spent += n_more
     settled: list[_Cells] = []
     used, log_done = np.zeros(n), np.full(n, -np.inf)
     for k in range(_ROUNDS):
@@ -98,6 +101,45 @@ def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
         halves = (np.stack([a[:, :-1], a[:, 1:]], axis=-1).reshape(-1, 2) for a in ends)
         cells = _Cells(np.repeat(cells.row, _PARTS), *halves)
     return _proposal(problem, base, _Cells(*(np.concatenate(a) for a in zip(*settled, strict=True))), mode, spent)
+
+
+def _reach_out(
+    rng: np.random.Generator, problem: Problem, cells: _Cells, mean: np.ndarray, sd: np.ndarray, mode: np.ndarray | None
+) -> tuple[_Cells, int]:
+    """The cells with more of them beyond either end, as long as what lies at that end may matter."""
+    n, spent = problem.n, 0
+    for side in (-1.0, 1.0):
+        need, reach, last = np.arange(n), _REACH, cells
+        for _ in range(_DOUBLINGS):
+            log_mass, log_most = _masses(problem, cells, mode)
+            total = _total(n, cells.row, log_mass)
+            end = np.full(n, -np.inf)
+            outermost = _outermost(n, last, side)
+            known = outermost >= 0
+            end[known] = _masses(problem, _take(last, outermost[known]), mode)[1]
+            need = need[(end[need] > total[need] - _NEGLIGIBLE) & np.isfinite(end[need])]
+            if not len(need):
+                break
+            away = side * np.linspace(reach, 2 * reach, _BEYOND + 1)
+            at = mean[need, None] + sd[need, None] * away
+            v, log_p = _look(rng, take_rows(problem, need), at)
+            spent += at.size
+            order = slice(None) if side > 0 else slice(None, None, -1)
+            pairs = [
+                np.stack([a[:, order][:, :-1], a[:, order][:, 1:]], axis=-1).reshape(-1, 2) for a in (at, v, log_p)
+            ]
+            last = _Cells(np.repeat(need, _BEYOND), *pairs)
+            cells = _Cells(*(np.concatenate(a) for a in zip(cells, last, strict=True)))
+            reach *= 2
+    return cells, spent
+
+
+def _outermost(n: int, cells: _Cells, side: float) -> np.ndarray:
+    """The number (n,) of each row's cell farthest out on a side; -1 where it has none."""
+    order = np.argsort(side * cells.u.mean(axis=1), kind="stable")
+    found = np.full(n, -1)
+    found[cells.row[order]] = order  # the last one stays
+    return found
 
 
 def _look(rng: np.random.Generator, problem: Problem, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
