@@ -171,7 +171,9 @@ def test_an_oracle_that_cannot_answer_is_an_error_and_not_a_number():
 
     rows = {"x": Gaussian([0.0], 1.0), "out": Gaussian([7.0 + 1e9], 1e-6)}
     with pytest.raises(FactorError, match="could not answer 1 of 1"):
-        constant.belief("x", rows, oracle=QUICK)
+        constant.belief("out", rows, oracle=QUICK)
+    # but a constant function says nothing of its input, however far it is from what was seen: that answer is known
+    assert rows["x"].kl(constant.belief("x", rows, oracle=QUICK))[0] < 1e-3
 
 
 def test_oracles_are_chosen_by_name_or_given_as_objects():
@@ -423,7 +425,8 @@ def test_vector_inputs_are_learned_in_their_own_coordinates():
     conduct = Conduct(np.random.default_rng(0), Kjit(100, 200, minibatch=100, threshold=-4.0), QUICK)
     reply = total.send("x", rows, conduct)
     kl = exact.kl(reply.message * x)
-    assert np.max(kl[reply.asked]) < 1e-2 and (~reply.asked).sum() > 0
+    # 2,048 draws for nine numbers: about 2e-3 nats, and the largest of a hundred is ten times that
+    assert np.max(kl[reply.asked]) < 2e-2 and (~reply.asked).sum() > 0
     assert np.median(kl[~reply.asked]) < 0.2
 
 

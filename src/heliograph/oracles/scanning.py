@@ -111,7 +111,7 @@ def _reach_out(
     for side in (-1.0, 1.0):
         need, reach, last = np.arange(n), _REACH, cells
         for _ in range(_DOUBLINGS):
-            log_mass, log_most = _masses(problem, cells, mode)
+            log_mass, _ = _masses(problem, cells, mode)
             total = _total(n, cells.row, log_mass)
             end = np.full(n, -np.inf)
             outermost = _outermost(n, last, side)
