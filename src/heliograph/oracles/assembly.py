@@ -23,6 +23,8 @@ __all__ = [
     "statistics_of",
 ]
 
+_FAINTEST = -1e11  # a log weight of this size has five decimals left
+
 
 class Frame(NamedTuple):
     """The centre and scale, port by port, in which statistics are summed."""
@@ -136,6 +138,8 @@ def answer_of(
     on_edges = mean[:, blocks[-1]]
     on_edge = on_edges.sum(axis=1)
     projections: dict[str, Projection] = {}
+    # so far from what was seen a log weight is all rounding: what the inputs' messages say is not in it any more
+    failed = failed | (log_z < _FAINTEST)
     failed, lost = failed | _rounded_weights(problem.output, on_edges), {}
     none_known = np.ones(problem.n, dtype=bool)
     for port, block, covariance in zip(ports_of(problem), blocks, covariances, strict=False):
