@@ -47,7 +47,7 @@ def solve(function, n, loop, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         posterior = model.infer(oracle="quadrature", seed=0, progress=False, stop=SETTLED, **settings)
-    return posterior[unknown], posterior.error_estimate
+    return posterior[unknown], posterior.error_estimate, posterior.converged
 
 
 SHAPES = [(n, False) for n in (1, 2, 3, 7, 12, 20, 21, 50)] + [(n, True) for n in (2, 12, 21)]
@@ -56,8 +56,12 @@ SHAPES = [(n, False) for n in (1, 2, 3, 7, 12, 20, 21, 50)] + [(n, True) for n i
 @pytest.mark.parametrize(("n", "loop"), SHAPES)
 @pytest.mark.parametrize("function", [asinh, expit, square])
 def test_a_plate_of_any_size_is_learned_to_the_tolerance(function, n, loop):
-    asked, _ = solve(function, n, loop, operator="ask")
-    learned, estimate = solve(function, n, loop, tolerance=TOLERANCE)
+    asked, _, settled = solve(function, n, loop, operator="ask")
+    learned, estimate, learned_settled = solve(function, n, loop, tolerance=TOLERANCE)
+    if not (settled and learned_settled):
+        # z^2 says the same of w and -w, and EP with exact messages swings between the two: both runs must say so
+        assert function is square and loop and not settled and not learned_settled
+        return
     realised = float(np.sum(asked.kl(learned)))
     assert realised <= TOLERANCE
     # an estimate is for 95 % of runs (benchmarks/bench_coverage.py); none may be far off. EP itself stops at 1e-9 a sweep
@@ -94,7 +98,7 @@ def test_a_posterior_that_no_message_reached_does_not_claim_to_be_right(operator
 
 def test_rows_that_failed_in_an_early_sweep_and_are_answered_later_count_no_more():
     model, unknown = build(asinh, 6, True)
-    truth, _ = solve(asinh, 6, True, operator="ask")
+    truth, _, _ = solve(asinh, 6, True, operator="ask")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         posterior = model.infer(operator="ask", oracle=Mute(1), stop=hg.after(40), progress=False)
