@@ -58,7 +58,7 @@ def test_the_evidence_is_learned_too():
     before = box.n_asked
     # both factors are sums over the same labels, but a Beta(2, 1) is twice p
     assert posterior.log_evidence == pytest.approx(a, abs=0.05)
-    # how many log Z ask for depends on the draws of the labels: 2 to 26 of 300 over twelve seeds
+    # how many log Z ask for depends on the draws of the labels: 2 to 26 of 300 over six seeds
     assert box.n_asked - before < 40
 
 

@@ -70,7 +70,7 @@ class Pool:
         bad = np.any([c.bad for c in chunks], axis=0)
         names = tuple(p.name for p in problem.inputs)
         for i in np.flatnonzero(~bad):
-            draws = Draws(**{k: a[i : i + 1].copy() for k, a in whole.items()}, bad=bad[i : i + 1])
+            draws = Draws(**{k: a[i : i + 1].copy() for k, a in whole.items()}, bad=bad[i : i + 1])  # type: ignore[arg-type]
             constants = {k: a[i : i + 1] for k, a in problem.constants.items()}
             self._batches.append((problem.sampler.function, Batch(names, constants, draws, n_replicates)))
             self.n_draws += draws.log_q.size

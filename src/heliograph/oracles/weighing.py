@@ -49,7 +49,7 @@ def _without(problem: Problem, drawn: Draws, walked: Walked) -> Draws:
     wrong = walked.wrong > 0
     log_w = np.where(wrong, -np.inf, drawn.log_weights)
     log_in = log_inputs(problem, drawn.u)
-    log_total = logsumexp(log_w, axis=1)
+    log_total = np.asarray(logsumexp(log_w, axis=1))
     shares = []
     for which in (1, 2):  # no value, and an infinite one
         some = walked._replace(wrong=np.where(walked.wrong == which, walked.wrong, 0))
