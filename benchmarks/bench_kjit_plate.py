@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from heliograph.families import Beta, Gaussian
 from heliograph.kernels import median_heuristic
-from heliograph.kernels.blas import one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.oracles import ImportanceOracle, sampler_of
 from heliograph.regression import bayesian_linear
 

@@ -18,8 +18,8 @@ from incoming_messages import rows_of, targets
 
 from heliograph.factors import Factor
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.families.inversions import dirichlet_mean_log
-from heliograph.families.stirling import digamma_gap
+from heliograph.numerics.gamma_function import digamma_gap
+from heliograph.numerics.inverse_dirichlet import dirichlet_mean_log
 
 
 # ---- (a) -----------------------------------------------------------------------------------------------------------

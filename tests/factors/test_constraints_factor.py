@@ -12,8 +12,8 @@ from scipy.stats import norm, truncnorm
 from wild_messages import wild_bernoullis, wild_gaussians
 
 from heliograph.factors import Between, Positive
-from heliograph.factors.truncated import interval, soft_step, tail
 from heliograph.families import Bernoulli, Gaussian
+from heliograph.numerics.truncated_normal import interval, soft_step, tail
 
 
 def moments(m, v, weight, edges):

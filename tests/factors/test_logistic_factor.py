@@ -12,7 +12,7 @@ from wild_messages import wild_bernoullis, wild_gaussians
 from heliograph.factors import Logistic, LogisticBernoulli
 from heliograph.factors.logistic_label import _LIMITS, label_log_z, label_site
 from heliograph.factors.logistic_tilt import logistic_gap, logistic_tilt
-from heliograph.factors.quadrature import gaussian_site
+from heliograph.factors.tilt import gaussian_site
 from heliograph.families import Bernoulli, Beta, Gaussian
 
 

@@ -25,7 +25,7 @@ from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.graph.records import Graph
 from heliograph.graph.shared import shared_by_factor
-from heliograph.kernels.blas import one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
 
 __all__ = ["Step", "infer", "steps"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.engine.properness import POLICIES
 from heliograph.errors import ModelError
 from heliograph.factors.oracle_calls import oracle_named
-from heliograph.families.base import in_words
+from heliograph.numerics.checks import in_words
 from heliograph.operators.registry import make_operator, operator_names
 
 __all__ = ["check_progress", "check_settings"]

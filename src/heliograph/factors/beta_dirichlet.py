@@ -11,7 +11,7 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.prior import log_overlap
 from heliograph.families import Beta, Categorical, Dirichlet, Family
-from heliograph.families.inversions import raised_centre
+from heliograph.numerics.inverse_dirichlet import raised_centre
 
 __all__ = ["BetaFactor", "CategoricalDirichlet", "DirichletFactor"]
 

@@ -19,7 +19,7 @@ from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.families.base import as_real
+from heliograph.numerics.checks import as_real
 from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.operators.registry import make_operator

@@ -11,8 +11,9 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.exponential_tilt import cliff, exp_beyond_tangent
 from heliograph.factors.incoming import as_message
 from heliograph.factors.logistic_tilt import beyond_tangent
-from heliograph.factors.quadrature import DROP, Panels, chunks, newton_from_above, split_evenly, steep
 from heliograph.families import Family, Gamma
+from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep
 
 __all__ = ["CompoundGamma"]
 
@@ -58,7 +59,7 @@ class CompoundGamma(Factor):
         tau = as_message(self, incoming, "tau")
         s, r = tau.naturals[0].reshape(-1) + 1.0, tau.naturals[1].reshape(-1)
         soft = (s > 0) & (r > 0)
-        rows = [_Rows(s[i], r[i], soft[i], power) for i in chunks(s.size)]
+        rows = [_Rows(s[i], r[i], soft[i], power) for i in integral_chunks(s.size)]
         log_mean, gap = (np.concatenate([getattr(row, name) for row in rows]) for name in ("log_mean", "gap"))
         prime = (r == 0) & (s > 0) & (s + 1.0 < 2.0 * power)
         a, b = np.where(prime, s, 0.5), np.where(prime, 2.0 * power - s, 1.5)
@@ -78,7 +79,7 @@ class CompoundGamma(Factor):
         tau = as_message(self, incoming, "tau")
         s, r = tau.naturals[0].reshape(-1) + 1.0, tau.naturals[1].reshape(-1)
         soft = (s > 0) & (r > 0)
-        log_z = np.concatenate([_Rows(s[i], r[i], soft[i], power).log_z for i in chunks(s.size)] or [s])
+        log_z = np.concatenate([_Rows(s[i], r[i], soft[i], power).log_z for i in integral_chunks(s.size)] or [s])
         prime = (r == 0) & (s > 0) & (s < 2.0 * power)
         a, b = np.where(prime, s, 1.0), np.where(prime, 2.0 * power - s, 1.0)
         log_z = np.where(soft, log_z, np.where(prime, betaln(a, b), np.inf)).reshape(tau.shape)

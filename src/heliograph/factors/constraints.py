@@ -9,9 +9,9 @@ from scipy.special import log_expit, log_ndtr
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
-from heliograph.factors.quadrature import Tilt, gaussian_site
-from heliograph.factors.truncated import interval, soft_step, tail
+from heliograph.factors.tilt import Tilt, gaussian_site
 from heliograph.families import Bernoulli, Family, Gaussian
+from heliograph.numerics.truncated_normal import interval, soft_step, tail
 
 __all__ = ["Between", "Positive"]
 

@@ -10,10 +10,10 @@ from scipy.special import digamma, gammaln, log_expit, xlogy
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.exponential_tilt import exponential_tilt
 from heliograph.factors.incoming import as_data, as_message
-from heliograph.factors.quadrature import cavity_of, gaussian_site
+from heliograph.factors.tilt import cavity_of, gaussian_site
 from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian
-from heliograph.families.inversions import raised_centre
-from heliograph.families.stirling import binet, digamma_gap, trigamma
+from heliograph.numerics.gamma_function import binet, digamma_gap, trigamma
+from heliograph.numerics.inverse_dirichlet import raised_centre
 
 __all__ = ["BernoulliBeta", "Binomial", "Poisson", "PoissonLog"]
 

@@ -10,7 +10,7 @@ from scipy.special import gammaln, polygamma, psi
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.exponential_tilt import exponential_gap, exponential_tilt
 from heliograph.factors.incoming import as_message
-from heliograph.factors.quadrature import cavity_of, gaussian_site
+from heliograph.factors.tilt import cavity_of, gaussian_site
 from heliograph.families import Family, Gamma, Gaussian
 
 __all__ = ["Exp"]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import wrightomega
 
-from heliograph.factors.quadrature import DROP, Panels, Tilt, chunks, newton_from_above, split_evenly, steep
+from heliograph.factors.tilt import Tilt
+from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep
 
 __all__ = ["cliff", "exp_beyond_tangent", "exponential_gap", "exponential_tilt"]
 
@@ -25,14 +27,14 @@ def exponential_tilt(m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray)
     `log_z` is that of the factor divided by its value at the peak: the caller knows how to write that value without
     cancellation. v may be 0; the peak is then the point itself.
     """
-    parts = [_Rows(m[i], v[i], a[i], r[i]).tilt() for i in chunks(m.size)]
+    parts = [_Rows(m[i], v[i], a[i], r[i]).tilt() for i in integral_chunks(m.size)]
     tilts, peaks = zip(*parts, strict=True)
     return Tilt(*(np.concatenate(field) for field in zip(*tilts, strict=True))), np.concatenate(peaks)
 
 
 def exponential_gap(m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tilted ``E z`` and ``log E exp(z) - E z``, the latter without cancellation."""
-    parts = [_Rows(m[i], v[i], a[i], r[i], lift=1.0).gap() for i in chunks(m.size)]
+    parts = [_Rows(m[i], v[i], a[i], r[i], lift=1.0).gap() for i in integral_chunks(m.size)]
     mean, gap = (np.concatenate(field) for field in zip(*parts, strict=True))
     return mean, gap
 

@@ -12,13 +12,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from heliograph.factors.adaptive import Rule, adapt, around, bounded_exp
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
-from heliograph.factors.mixing import exp_excess
-from heliograph.factors.quadrature import chunks
 from heliograph.families import Gamma
-from heliograph.families.stirling import binet, digamma_gap
+from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded_exp
+from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.excess import exp_excess
+from heliograph.numerics.gamma_function import binet, digamma_gap
 
 __all__ = ["GammaRate"]
 
@@ -122,7 +122,7 @@ def _tilt(s: np.ndarray, rate: Gamma, x: Gamma, power: float, where: np.ndarray,
     flat = [v.reshape(-1) for v in np.broadcast_arrays(A, R, b, c)]
     positions = np.flatnonzero(valid.reshape(-1))
     rates, xs = rate.reshape((rate.size,)), x.reshape((x.size,))
-    for part in chunks(positions.size, 256):
+    for part in integral_chunks(positions.size):
         rows = positions[part]
         a, r, rb, rc = (v[rows] for v in flat)
         rule, log_lump = _integrate(a, r, rb, rc, more_r, more_x)

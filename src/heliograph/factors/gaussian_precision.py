@@ -10,14 +10,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from heliograph.factors.adaptive import Rule, adapt, around, bounded_exp, real_roots
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
 from heliograph.factors.line import add_noise, add_noise_log_scale, choose, gaussian_overlap
-from heliograph.factors.mixing import Mixed, cavity_centre, exp_excess, mix
-from heliograph.factors.quadrature import chunks
+from heliograph.factors.mixing import Mixed, cavity_centre, mix
 from heliograph.families import Family, Gamma, Gaussian
-from heliograph.families.stirling import digamma_gap
+from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded_exp
+from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.excess import exp_excess
+from heliograph.numerics.gamma_function import digamma_gap
+from heliograph.numerics.polynomial_roots import real_roots
 
 __all__ = ["GaussianPrecision"]
 
@@ -165,7 +167,7 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
     out = [v.reshape(-1) for v in (log_z, mean_tau, gap)]
     for kind, where in (("wide", wide), ("open", half_open)):
         positions = np.flatnonzero(where.reshape(-1))
-        for part in chunks(positions.size, 256):
+        for part in integral_chunks(positions.size):
             rows = positions[part]
             ra, rb, rs, rd = (v[rows] for v in flat)
             rule = _integrate(ra, rb, rs * power, rd * np.sqrt(power), with_noise=kind == "wide")

@@ -11,7 +11,7 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
 from heliograph.factors.logistic_label import label_log_z, label_site
 from heliograph.factors.logistic_tilt import logistic_gap, logistic_tilt
-from heliograph.factors.quadrature import Tilt, cavity_of, gaussian_site, mixed
+from heliograph.factors.tilt import Tilt, cavity_of, gaussian_site, mixed
 from heliograph.families import Bernoulli, Beta, Family, Gaussian
 
 __all__ = ["Logistic", "LogisticBernoulli"]

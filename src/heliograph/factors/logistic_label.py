@@ -16,7 +16,8 @@ from functools import cache
 import numpy as np
 
 from heliograph.factors.logistic_tilt import logistic_tilt
-from heliograph.factors.quadrature import chunks, gaussian_site
+from heliograph.factors.tilt import gaussian_site
+from heliograph.numerics.chunks import chunks
 
 __all__ = ["FAST_UNTIL", "label_log_z", "label_site"]
 

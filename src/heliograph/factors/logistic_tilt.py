@@ -13,15 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
-from heliograph.factors.quadrature import (
-    DROP,
-    Panels,
-    Tilt,
-    chunks,
-    newton_from_above,
-    split_evenly,
-    steep,
-)
+from heliograph.factors.tilt import Tilt
+from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep
 
 __all__ = ["beyond_tangent", "logistic_gap", "logistic_tilt"]
 
@@ -58,7 +52,7 @@ def _by_shape(ask: Callable, m: np.ndarray, v: np.ndarray, a: np.ndarray, b: np.
     out: list[np.ndarray] = []
     for kind, which in ((_Bell, bell), (_Hills, ~bell)):
         index = np.flatnonzero(which)
-        for part in chunks(index.size):
+        for part in integral_chunks(index.size):
             i = index[part]
             fields = ask(kind(m[i], v[i], a[i], b[i], lift))
             out = out or [np.empty(m.size) for _ in fields]

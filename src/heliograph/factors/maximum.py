@@ -15,8 +15,8 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
 from heliograph.factors.line import gaussian_overlap
 from heliograph.factors.mixing import Mixed, branch_probabilities, cavity_centre, mix_branches
-from heliograph.factors.truncated import tail
 from heliograph.families import Gaussian
+from heliograph.numerics.truncated_normal import tail
 
 __all__ = ["Maximum"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from heliograph.families import Gaussian
 
-__all__ = ["Mixed", "branch_probabilities", "cavity_centre", "exp_excess", "mix", "mix_branches"]
+__all__ = ["Mixed", "branch_probabilities", "cavity_centre", "mix", "mix_branches"]
 
 
 class Mixed(NamedTuple):
@@ -90,20 +90,3 @@ def mix_branches(
 ) -> Mixed:
     """`mix` for a few branches along the last axis, with their probabilities."""
     return mix(lambda a: (probability * a).sum(axis=-1), lambda a: a[..., None], cavity, gap, variance, gain)
-
-
-def exp_excess(d: np.ndarray) -> np.ndarray:
-    """``exp(d) - 1 - d >= 0``, exact also near 0 where it is ``d^2 / 2``.
-
-    For ``d = log x - log E x`` its mean is ``log E x - E log x``, all that the projection on a Gamma needs beside E x.
-
-    >>> float(exp_excess(np.array(1e-9)))
-    5.000000001666667e-19
-    """
-    small = np.abs(d) < 0.25
-    t = np.where(small, d, 0.0)
-    total = np.ones_like(t)
-    for k in range(14, 2, -1):
-        total = 1.0 + t * total / k
-    # far out the weight is 0 whatever this is, so it only must not overflow
-    return np.where(small, 0.5 * t * t * total, np.expm1(np.minimum(d, 600.0)) - d)

@@ -15,10 +15,11 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.gaussian_precision import TiltOfPrecision, tilt_of_precision
 from heliograph.factors.incoming import as_message
 from heliograph.factors.line import add_noise
-from heliograph.factors.mixing import Mixed, branch_probabilities, exp_excess, mix_branches
+from heliograph.factors.mixing import Mixed, branch_probabilities, mix_branches
 from heliograph.factors.select import alone, met
 from heliograph.families import Bernoulli, Categorical, Family, Gamma, Gaussian
-from heliograph.families.stirling import digamma_gap
+from heliograph.numerics.excess import exp_excess
+from heliograph.numerics.gamma_function import digamma_gap
 
 __all__ = ["Mixture"]
 

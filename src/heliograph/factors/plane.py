@@ -10,10 +10,10 @@ import numpy as np
 
 from heliograph.errors import UnsupportedError
 from heliograph.families import MultivariateGaussian
+from heliograph.numerics.symmetric import not_negative, positive_definite, solve
 
 __all__ = [
     "linked_log_z",
-    "positive_definite",
     "vector_add_noise",
     "vector_move",
     "vector_overlap",
@@ -22,34 +22,6 @@ __all__ = [
 ]
 
 _LOG_2PI = float(np.log(2 * np.pi))
-
-
-def positive_definite(matrix: np.ndarray) -> np.ndarray:
-    """Where a symmetric matrix is positive definite, to rounding of its own diagonal scaling."""
-    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
-    good = np.asarray((diagonal > 0).all(axis=-1)) & np.isfinite(matrix).all(axis=(-1, -2))
-    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    d = matrix.shape[-1]
-    scaled = np.where(good[..., None, None], matrix * scale[..., :, None] * scale[..., None, :], np.eye(d))
-    fine = np.asarray(np.isfinite(scaled).all(axis=(-1, -2)))
-    scaled = np.where(fine[..., None, None], scaled, np.eye(d))
-    return good & fine & (np.linalg.eigvalsh(scaled)[..., 0] > d * np.finfo(float).eps)
-
-
-def solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """``matrix^-1 right`` for symmetric matrices, by the pseudo-inverse where singular; `right` is (..., d, k)."""
-    good = positive_definite(matrix)
-    safe = np.where(good[..., None, None], matrix, np.eye(matrix.shape[-1]))
-    # measured in the units of its diagonal, a matrix of very different scales keeps the digits of each
-    scale = 1.0 / np.sqrt(np.diagonal(safe, axis1=-2, axis2=-1))[..., None]
-    scaled = safe * scale * np.swapaxes(scale, -1, -2)
-    scaled = np.where(np.isfinite(scaled).all(axis=(-1, -2), keepdims=True), scaled, np.eye(matrix.shape[-1]))
-    result = scale * np.linalg.solve(scaled, scale * right)
-    if np.all(good):
-        return result
-    rough = np.where(np.isfinite(matrix).all(axis=(-1, -2), keepdims=True), matrix, 0.0)
-    rough = np.linalg.pinv(rough, hermitian=True) + (matrix - matrix)  # a matrix of NaN has an inverse of NaN
-    return np.where(good[..., None, None], result, rough @ right)
 
 
 def vector_sum(
@@ -65,7 +37,7 @@ def vector_sum(
     precision = pa @ share_b
     precision = 0.5 * (precision + np.swapaxes(precision, -1, -2))
     shift = np.einsum("...ji,...j->...i", share_b, ha) + np.einsum("...ji,...j->...i", share_a, hb)
-    finite = _not_negative(total)
+    finite = not_negative(total)
     shift, precision = np.where(finite[..., None], shift, 0.0), np.where(finite[..., None, None], precision, 0.0)
     if a.point is None and b.point is None:
         return MultivariateGaussian.from_naturals((shift, precision))
@@ -205,13 +177,6 @@ def _point_or_zero(m: MultivariateGaussian) -> np.ndarray:
     if m.point is None:
         return np.zeros(m.naturals[0].shape)
     return np.where(m.is_point[..., None], m.point, 0.0)
-
-
-def _not_negative(matrix: np.ndarray) -> np.ndarray:
-    """Where the smallest eigenvalue is not below 0 by more than rounding."""
-    fine = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
-    values = np.linalg.eigvalsh(np.where(fine[..., None, None], matrix, 0.0))  # NaN is left to the caller's sums
-    return values[..., 0] >= -matrix.shape[-1] * np.finfo(float).eps * np.abs(values).max(axis=-1)
 
 
 def _settled(shift: np.ndarray, precision: np.ndarray, is_point: np.ndarray, point: np.ndarray) -> MultivariateGaussian:

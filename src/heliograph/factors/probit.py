@@ -10,19 +10,11 @@ from scipy.special import erfcx, log_ndtr
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.quadrature import (
-    DROP,
-    Panels,
-    Tilt,
-    cavity_of,
-    chunks,
-    gaussian_site,
-    legendre,
-    mixed,
-    split_evenly,
-)
-from heliograph.factors.truncated import soft_step, tail
+from heliograph.factors.tilt import Tilt, cavity_of, gaussian_site, mixed
 from heliograph.families import Bernoulli, Family, Gaussian
+from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.panels import DROP, Panels, legendre, split_evenly
+from heliograph.numerics.truncated_normal import soft_step, tail
 
 __all__ = ["ProbitBernoulli"]
 
@@ -94,7 +86,7 @@ def _tilt(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:
     m, v = m.reshape(-1), np.broadcast_to(v, shape).reshape(-1)
     wide = v > _WIDE
     near_m, near_v = np.where(wide, 1.0, m), np.where(wide, 1.0, v)
-    parts = [_tilt_rows(near_m[rows], near_v[rows], power) for rows in chunks(m.size)]
+    parts = [_tilt_rows(near_m[rows], near_v[rows], power) for rows in integral_chunks(m.size)]
     tilt = Tilt(*(np.concatenate(field) for field in zip(*parts, strict=True)))
     if wide.any():
         step = _step_tilt(np.where(wide, m, 1.0), np.where(wide, v, 1.0), power)

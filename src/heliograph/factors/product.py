@@ -11,13 +11,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from heliograph.errors import ContradictionError
-from heliograph.factors.adaptive import Rule, adapt, around, real_roots
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
 from heliograph.factors.line import choose, gaussian_overlap, stretch
 from heliograph.factors.mixing import Mixed, cavity_centre, mix
-from heliograph.factors.quadrature import chunks
 from heliograph.families import Gaussian
+from heliograph.numerics.adaptive_quadrature import Rule, adapt, around
+from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.polynomial_roots import real_roots
 
 __all__ = ["Product"]
 
@@ -141,7 +142,7 @@ def _tilt(a: Gaussian, b: Gaussian, out: Gaussian, where: np.ndarray) -> _Tilt:
     log_unit = np.log(unit_a * unit_b).reshape(-1)
     positions = np.flatnonzero(valid.reshape(-1))
     rules = []
-    for part in chunks(positions.size, 256):
+    for part in integral_chunks(positions.size):
         rows = positions[part]
         values = [v[rows] for v in flat]
         rule = _integrate(*values)

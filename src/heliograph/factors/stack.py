@@ -6,8 +6,9 @@ import numpy as np
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.plane import check_no_partial_points, positive_definite, vector_overlap
+from heliograph.factors.plane import check_no_partial_points, vector_overlap
 from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.numerics.symmetric import positive_definite
 
 __all__ = ["Stack"]
 

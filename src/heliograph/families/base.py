@@ -13,45 +13,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError, UnsupportedError
+from heliograph.numerics.checks import as_real, short
 
-__all__ = ["Family", "as_real", "check_rng", "concatenate", "in_words"]
+__all__ = ["Family", "concatenate", "stored"]
 
-
-def as_real(label: str, value: Any) -> np.ndarray:
-    """`value` as a float array; what is not made of real numbers is refused with a sentence that begins with `label`."""
-    if type(value) is np.ndarray and value.dtype == np.float64:
-        return value
-    try:
-        array = None if value is None else np.asarray(value)
-        if (
-            array is not None and array.dtype == object and array.size
-        ):  # Python's own numbers, for example Fraction, are welcome; words are not
-            array = array.astype(float)
-    except (TypeError, ValueError):
-        array = None
-    if array is None or array.dtype.kind not in "fiub":
-        dtype = getattr(value, "dtype", None)
-        kind = f"a {type(value).__name__}" if dtype is None else f"{dtype} values"
-        ragged = " (with rows of different lengths?)" if isinstance(value, (list, tuple)) else ""
-        raise ModelError(f"{label} must be real numbers, not {kind}{ragged}")
-    return array.astype(float, copy=False)
+_LEAST = float(np.nextafter(-1.0, 0.0))
 
 
-def in_words(value: Any) -> str:
-    """A value for a sentence: itself if it is short, else what it is."""
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
-        return repr(value)[:60]
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} values and shape {value.shape}"
-    return f"a {type(value).__name__}"
-
-
-def check_rng(rng: Any) -> None:
-    """Raise unless `rng` is a generator: everything that draws is told what to draw from."""
-    if not isinstance(rng, np.random.Generator):
-        raise ModelError(
-            f"sample needs a numpy.random.Generator, for example np.random.default_rng(0), not {in_words(rng)}"
-        )
+def stored(parameter: np.ndarray) -> np.ndarray:
+    """``parameter - 1``, the natural parameter, never rounded down to -1, which would be improper."""
+    return np.maximum(parameter - 1.0, _LEAST)
 
 
 class Family:
@@ -203,7 +174,7 @@ class Family:
     def __pow__(self, exponent: float | np.ndarray) -> Self:
         e = as_real(f"the power of a {type(self).__name__}", exponent)
         if not np.isfinite(e).all():
-            raise ModelError(f"the power of a {type(self).__name__} must be finite, not {_short(e)}")
+            raise ModelError(f"the power of a {type(self).__name__} must be finite, not {short(e)}")
         if e.ndim:
             naturals = tuple(
                 [a * e.reshape(e.shape + (1,) * r) for a, r in zip(self.naturals, self.ranks, strict=True)]
@@ -340,7 +311,7 @@ class Family:
     def _text(self) -> str:
         """One entry in a few words, for `repr`."""
         if self.is_point:
-            return f"point {_short(self.point)}"
+            return f"point {short(self.point)}"
         if self.is_uniform:
             return "uniform"
         return self._parameters_text() + ("" if self.proper else ", improper")
@@ -366,21 +337,6 @@ def concatenate(messages: Sequence[Family]) -> Family:
         return kind.from_naturals(naturals)
     points = [m.point if m.point is not None else np.full(_point_shape(m), np.nan) for m in messages]
     return kind.from_naturals(naturals, np.concatenate(points))
-
-
-def _check_fit(family: str, first: str, a: np.ndarray, second: str, b: np.ndarray) -> None:
-    """Raise unless two parameters can be broadcast."""
-    try:
-        np.broadcast_shapes(a.shape, b.shape)
-    except ValueError:
-        raise ModelError(
-            f"a {family}'s {first} of shape {a.shape} does not fit its {second} of shape {b.shape}"
-        ) from None
-
-
-def _short(value: Any) -> str:
-    text = np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ")
-    return text if "\n" not in text else " ".join(text.split())  # a sentence has one line
 
 
 def _within(index: Any, ndim: int) -> tuple[Any, ...]:

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from heliograph.errors import ModelError
-from heliograph.families.base import Family, _short, as_real, check_rng
+from heliograph.families.base import Family
+from heliograph.numerics.checks import as_real, check_rng, short
 
 __all__ = ["Bernoulli"]
 
@@ -32,7 +33,7 @@ class Bernoulli(Family):
     def __init__(self, p: Any) -> None:
         p = as_real("a Bernoulli's probability", p)
         if not ((p >= 0) & (p <= 1)).all():
-            raise ModelError(f"a Bernoulli needs a probability between 0 and 1, not {_short(p)}")
+            raise ModelError(f"a Bernoulli needs a probability between 0 and 1, not {short(p)}")
         certain = (p == 0) | (p == 1)
         inside = np.where(certain, 0.5, p)
         self._init((np.log(inside) - np.log1p(-inside),), np.where(certain, p, np.nan) if certain.any() else None)
@@ -62,7 +63,7 @@ class Bernoulli(Family):
         """Certainty of `value`, 0 or 1; NaN entries become uniform (nothing is known there)."""
         value = np.array(as_real("a Bernoulli's point mass", value))
         if not (cls.in_support(value) | np.isnan(value)).all():
-            raise ModelError(f"a Bernoulli's value is 0 or 1, not {_short(value)}")
+            raise ModelError(f"a Bernoulli's value is 0 or 1, not {short(value)}")
         return cls.from_naturals((np.zeros(value.shape),), None if np.isnan(value).all() else value)
 
     @classmethod
@@ -164,4 +165,4 @@ class Bernoulli(Family):
         return (rng.random((*n, *self.shape)) < self.p).astype(float)
 
     def _parameters_text(self) -> str:
-        return f"p {_short(self.p)}"
+        return f"p {short(self.p)}"

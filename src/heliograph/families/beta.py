@@ -8,15 +8,12 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
-from heliograph.families.inversions import (
-    dirichlet_centre,
-    dirichlet_mean_log,
-    inverse_beta_chart,
-    inverse_dirichlet,
-    stored,
-)
-from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
+from heliograph.families.base import Family, stored
+from heliograph.numerics.checks import as_real, check_fit, check_rng, short
+from heliograph.numerics.excess import log_excess
+from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
+from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet
+from heliograph.numerics.inverse_logit_moments import inverse_logit_moments
 
 __all__ = ["Beta"]
 
@@ -42,11 +39,11 @@ class Beta(Family):
 
     def __init__(self, a: Any, b: Any) -> None:
         a, b = as_real("a Beta's a", a), as_real("a Beta's b", b)
-        _check_fit("Beta", "a", a, "b", b)
+        check_fit("Beta", "a", a, "b", b)
         a, b = np.broadcast_arrays(a, b)
         if not ((a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b)).all():
             raise ModelError(
-                f"a Beta needs finite positive a and b, not a {_short(a)} and b {_short(b)}; "
+                f"a Beta needs finite positive a and b, not a {short(a)} and b {short(b)}; "
                 "for an improper message use Beta.from_naturals((a - 1, b - 1))"
             )
         self._init((stored(a), stored(b)))
@@ -62,7 +59,7 @@ class Beta(Family):
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
         value = np.array(as_real("a Beta's point mass", value))
         if (value < 0).any() or (value > 1).any():
-            raise ModelError(f"a Beta's point mass lies between 0 and 1, not at {_short(value)}")
+            raise ModelError(f"a Beta's point mass lies between 0 and 1, not at {short(value)}")
         zeros = np.zeros(value.shape), np.zeros(value.shape)
         return cls.from_naturals(zeros, None if np.isnan(value).all() else value)
 
@@ -75,7 +72,7 @@ class Beta(Family):
         """
         t = np.stack(np.broadcast_arrays(np.asarray(mean_log, float), np.asarray(mean_log1m, float)))
         if not (t <= 0).all():
-            raise ModelError(f"a Beta's E log p and E log(1 - p) are negative, not {_short(t[0])} and {_short(t[1])}")
+            raise ModelError(f"a Beta's E log p and E log(1 - p) are negative, not {short(t[0])} and {short(t[1])}")
         gap = -t.max(axis=0) - np.log1p(np.exp(-np.abs(t[0] - t[1])))
         gap = np.where(np.abs(gap) <= 4e-16, 0.0, gap)  # rounding of log 2: a point mass, not an error
         return cls.from_mean_logit_and_gap(t[0] - t[1], gap)
@@ -94,7 +91,7 @@ class Beta(Family):
             if not strict:
                 made = cls.from_mean_logit_and_gap(np.where(possible, z, 0.0), np.where(possible, gap, 1.0))
                 return made.without(~possible)
-            raise ModelError(f"no Beta has E logit p = {_short(z)} with gap {_short(gap)}; the gap is never negative")
+            raise ModelError(f"no Beta has E logit p = {short(z)} with gap {short(gap)}; the gap is never negative")
         is_point = gap == 0
         ab = inverse_dirichlet(np.stack([log_expit(z), log_expit(-z)], axis=-1), np.where(is_point, 1.0, gap))
         return cls._settled(ab[..., 0], ab[..., 1], is_point, expit(z))
@@ -108,7 +105,7 @@ class Beta(Family):
         if not (((mean > 0) & (mean < 1) & (variance < spread) | is_point) & (variance >= 0)).all():
             raise ModelError(
                 "a Beta needs a mean between 0 and 1 and a variance below mean (1 - mean), not mean "
-                f"{_short(mean)} and variance {_short(variance)}"
+                f"{short(mean)} and variance {short(variance)}"
             )
         total = (spread - variance) / np.where(is_point, 1.0, variance)
         return cls._settled(mean * total, (1.0 - mean) * total, is_point, mean)
@@ -118,9 +115,9 @@ class Beta(Family):
         """The member whose logit has this mean and variance."""
         mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
         if not (variance >= 0).all():
-            raise ModelError(f"the variance of logit p is 0 or more, not {_short(variance)}")
+            raise ModelError(f"the variance of logit p is 0 or more, not {short(variance)}")
         is_point = variance == 0
-        a, b = inverse_beta_chart(mean, np.where(is_point, 1.0, variance))
+        a, b = inverse_logit_moments(mean, np.where(is_point, 1.0, variance))
         return cls._settled(a, b, is_point, expit(mean))
 
     @classmethod
@@ -228,8 +225,8 @@ class Beta(Family):
         s = a + b
         # the large terms of large a and b cancel on paper: what is left is s KL(mean || x) and Binet's remainders
         log_p = (
-            -a * excess((safe * s - a) / a, safe * s / a)
-            - b * excess(((1.0 - safe) * s - b) / b, (1.0 - safe) * s / b)
+            -a * log_excess((safe * s - a) / a, safe * s / a)
+            - b * log_excess(((1.0 - safe) * s - b) / b, (1.0 - safe) * s / b)
             - np.log(safe)
             - np.log1p(-safe)
             + 0.5 * (np.log(a) + np.log(b) - np.log(s) - _LOG_2PI)
@@ -263,7 +260,7 @@ class Beta(Family):
         soft2, a2, b2 = other._safe()
         s1, s2 = a1 + b1, a2 + b2
         cross = (a1 * b2 - a2 * b1) / s1  # m1 / m2 - 1 = cross / a2, and for 1 - m it is -cross / b2
-        kl = a2 * excess(cross / a2, (a1 / a2) * (s2 / s1)) + b2 * excess(-cross / b2, (b1 / b2) * (s2 / s1))
+        kl = a2 * log_excess(cross / a2, (a1 / a2) * (s2 / s1)) + b2 * log_excess(-cross / b2, (b1 / b2) * (s2 / s1))
         shape = np.broadcast_shapes(self.shape, other.shape)
         first, second = (np.stack([np.broadcast_to(x, shape) for x in xs]) for xs in ((a1, b1, s1), (a2, b2, s2)))
         part_a, part_b, part_s = stirling_divergence(first, second)
@@ -281,7 +278,7 @@ class Beta(Family):
         return draws if self.point is None else np.where(self.is_point, self.point, draws)
 
     def _parameters_text(self) -> str:
-        return f"a {_short(self.a)}, b {_short(self.b)}"
+        return f"a {short(self.a)}, b {short(self.b)}"
 
 
 def _log(x: np.ndarray) -> np.ndarray:

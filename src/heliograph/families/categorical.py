@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import entr
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
-from heliograph.families.base import Family, _short, as_real, check_rng
+from heliograph.families.base import Family
+from heliograph.numerics.checks import as_real, check_rng, short
 
 __all__ = ["Categorical"]
 
@@ -41,7 +42,7 @@ class Categorical(Family):
         # 1e-6: probabilities typed with six digits pass, a vector of counts or a forgotten category does not
         if not ((p >= 0).all() and (np.abs(total - 1.0) <= 1e-6).all()):
             raise ModelError(
-                f"a Categorical needs probabilities that are not negative and sum to 1, not {_short(p)}; "
+                f"a Categorical needs probabilities that are not negative and sum to 1, not {short(p)}; "
                 "divide weights by their sum"
             )
         log_p = np.log(p / total, out=np.full(p.shape, -np.inf), where=p > 0)
@@ -75,7 +76,7 @@ class Categorical(Family):
         if not (log_p < np.inf).all():
             if not strict:
                 return cls._settled(np.where((log_p < np.inf).all(axis=-1, keepdims=True), log_p, np.nan))
-            raise ModelError(f"a Categorical's log probabilities must be below infinity, not {_short(log_p)}")
+            raise ModelError(f"a Categorical's log probabilities must be below infinity, not {short(log_p)}")
         return cls._settled(log_p)
 
     @classmethod
@@ -90,7 +91,7 @@ class Categorical(Family):
         value = np.array(as_real("a Categorical's point mass", value))
         if not (cls.in_support(value, n_categories) | np.isnan(value)).all():
             raise ModelError(
-                f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {_short(value)}"
+                f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {short(value)}"
             )
         return cls.from_naturals((np.zeros((*value.shape, n_categories)),), None if np.isnan(value).all() else value)
 
@@ -238,7 +239,7 @@ class Categorical(Family):
         return (rng.random((*n, *self.shape))[..., None] >= edges).sum(axis=-1)
 
     def _parameters_text(self) -> str:
-        return f"p {_short(self.p)}"
+        return f"p {short(self.p)}"
 
 
 def _log_sum(log_p: np.ndarray) -> np.ndarray:

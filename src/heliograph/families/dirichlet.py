@@ -8,9 +8,11 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short, as_real, check_rng
-from heliograph.families.inversions import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others, stored
-from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence
+from heliograph.families.base import Family, stored
+from heliograph.numerics.checks import as_real, check_rng, short
+from heliograph.numerics.excess import log_excess
+from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence
+from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others
 
 __all__ = ["Dirichlet"]
 
@@ -38,7 +40,7 @@ class Dirichlet(Family):
         a = as_real("a Dirichlet's concentration", concentration)
         if a.ndim < 1 or a.shape[-1] < 2 or not ((a > 0) & np.isfinite(a)).all():
             raise ModelError(
-                f"a Dirichlet needs a vector of two or more finite positive concentrations, not {_short(a)}; for an "
+                f"a Dirichlet needs a vector of two or more finite positive concentrations, not {short(a)}; for an "
                 "improper message use Dirichlet.from_naturals((concentration - 1,))"
             )
         self._init((stored(a),))
@@ -56,7 +58,7 @@ class Dirichlet(Family):
         value = np.array(as_real("a Dirichlet's point mass", value))
         missing = np.isnan(value)
         if value.ndim < 1 or not (cls.in_support(value) | missing.all(axis=-1)).all():
-            raise ModelError(f"a Dirichlet's point mass is a vector of 0 or more that sums to 1, not {_short(value)}")
+            raise ModelError(f"a Dirichlet's point mass is a vector of 0 or more that sums to 1, not {short(value)}")
         return cls.from_naturals((np.zeros(value.shape),), None if missing.all() else value)
 
     @classmethod
@@ -68,7 +70,7 @@ class Dirichlet(Family):
         """
         t = np.asarray(mean_log, dtype=float)
         if not (t <= 0).all():
-            raise ModelError(f"a Dirichlet's E log p is negative, not {_short(t)}")
+            raise ModelError(f"a Dirichlet's E log p is negative, not {short(t)}")
         top = t.max(axis=-1, keepdims=True)
         others = np.exp(t - top)
         np.put_along_axis(others, t.argmax(axis=-1)[..., None], 0.0, axis=-1)
@@ -93,7 +95,7 @@ class Dirichlet(Family):
                     np.where(possible[..., None], log_centre, middle), np.where(possible, gap, 1.0)
                 )
                 return made.without(~possible)
-            raise ModelError(f"no Dirichlet has gap {_short(gap)} at log centre {_short(log_centre)}; it is >= 0")
+            raise ModelError(f"no Dirichlet has gap {short(gap)} at log centre {short(log_centre)}; it is >= 0")
         is_point = gap == 0
         a = inverse_dirichlet(log_centre, np.where(is_point, 1.0, gap))
         return cls._settled(a, is_point, np.exp(log_centre))
@@ -111,7 +113,7 @@ class Dirichlet(Family):
         if not ok.all():
             raise ModelError(
                 "a Dirichlet needs a mean inside the simplex and variances that sum to less than those of a single "
-                f"draw, not mean {_short(mean)} and variance {_short(variance)}"
+                f"draw, not mean {short(mean)} and variance {short(variance)}"
             )
         s = (spread - total) / np.where(is_point, 1.0, total)
         return cls._settled(mean * np.where(is_point, 1.0, s)[..., None], is_point, mean)
@@ -213,7 +215,7 @@ class Dirichlet(Family):
         # the large terms of large concentrations cancel on paper, as in Beta
         y = (safe * s[..., None] - a) / a
         log_p = (
-            (-a * excess(y, safe * s[..., None] / a) - np.log(safe) + 0.5 * (np.log(a) - _LOG_2PI) - binet(a)).sum(
+            (-a * log_excess(y, safe * s[..., None] / a) - np.log(safe) + 0.5 * (np.log(a) - _LOG_2PI) - binet(a)).sum(
                 axis=-1
             )
             - 0.5 * (np.log(s) - _LOG_2PI)
@@ -246,7 +248,7 @@ class Dirichlet(Family):
         soft2, a2, s2 = other._safe()
         ratio = (a1 * s2[..., None] - a2 * s1[..., None]) / (a2 * s1[..., None])  # mean over mean, less 1
         y = (a1 / a2) * (s2 / s1)[..., None]
-        kl = (a2 * excess(ratio, y) + stirling_divergence(a1, a2)).sum(axis=-1) - stirling_divergence(s1, s2)
+        kl = (a2 * log_excess(ratio, y) + stirling_divergence(a1, a2)).sum(axis=-1) - stirling_divergence(s1, s2)
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
@@ -264,4 +266,4 @@ class Dirichlet(Family):
         return draws if self.point is None else np.where(self.is_point[..., None], self.point, draws)
 
     def _parameters_text(self) -> str:
-        return f"concentration {_short(self.concentration)}"
+        return f"concentration {short(self.concentration)}"

@@ -8,9 +8,11 @@ import numpy as np
 from scipy.special import gammaln
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
-from heliograph.families.inversions import inverse_digamma_gap, inverse_trigamma, stored
-from heliograph.families.stirling import binet, digamma_gap, excess, stirling_divergence, trigamma
+from heliograph.families.base import Family, stored
+from heliograph.numerics.checks import as_real, check_fit, check_rng, short
+from heliograph.numerics.excess import log_excess
+from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
+from heliograph.numerics.inverse_digamma import inverse_digamma_gap, inverse_trigamma
 
 __all__ = ["Gamma"]
 
@@ -38,11 +40,11 @@ class Gamma(Family):
 
     def __init__(self, shape: Any, rate: Any) -> None:
         shape, rate = as_real("a Gamma's shape", shape), as_real("a Gamma's rate", rate)
-        _check_fit("Gamma", "shape", shape, "rate", rate)
+        check_fit("Gamma", "shape", shape, "rate", rate)
         shape, rate = np.broadcast_arrays(shape, rate)
         if not ((shape > 0) & (rate > 0) & np.isfinite(shape) & np.isfinite(rate)).all():
             raise ModelError(
-                f"a Gamma needs a finite positive shape and rate, not shape {_short(shape)} and rate {_short(rate)}; "
+                f"a Gamma needs a finite positive shape and rate, not shape {short(shape)} and rate {short(rate)}; "
                 "for an improper message use Gamma.from_naturals((shape - 1, rate)), for no information Gamma.uniform()"
             )
         self._init((stored(shape), np.array(rate)))
@@ -58,7 +60,7 @@ class Gamma(Family):
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
         value = np.array(as_real("a Gamma's point mass", value))
         if (value <= 0).any() or np.isposinf(value).any():
-            raise ModelError(f"a Gamma's point mass lies at a finite positive number, not at {_short(value)}")
+            raise ModelError(f"a Gamma's point mass lies at a finite positive number, not at {short(value)}")
         zeros = np.zeros(value.shape), np.zeros(value.shape)
         return cls.from_naturals(zeros, None if np.isnan(value).all() else value)
 
@@ -71,7 +73,7 @@ class Gamma(Family):
         """
         mean = np.asarray(mean, dtype=float)
         if not (mean > 0).all():
-            raise ModelError(f"a Gamma needs a positive mean, not {_short(mean)}")
+            raise ModelError(f"a Gamma needs a positive mean, not {short(mean)}")
         log_mean = np.log(mean)
         gap = log_mean - np.asarray(mean_log, dtype=float)
         # a difference of two roundings is a point mass and not an error
@@ -83,7 +85,7 @@ class Gamma(Family):
         """The EP projection from ``E x`` and ``gap = log E x - E log x >= 0``, both to full relative precision.
 
         A quadrature finds the gap without cancellation, as the mean of ``d - log(1 + d)`` for ``d = x / E x - 1``
-        (`stirling.excess`). A gap of 0 is a point mass. Numbers that no Gamma has are an error, or with
+        (`numerics.excess.log_excess`). A gap of 0 is a point mass. Numbers that no Gamma has are an error, or with
         ``strict=False`` an entry of NaN, one for each such row.
         """
         mean, gap = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(gap, dtype=float))
@@ -93,7 +95,7 @@ class Gamma(Family):
                 made = cls.from_mean_and_log_gap(np.where(possible, mean, 1.0), np.where(possible, gap, 1.0))
                 return made.without(~possible)
             raise ModelError(
-                f"no Gamma has E x = {_short(mean)} and log E x - E log x = {_short(gap)}; the first is positive and "
+                f"no Gamma has E x = {short(mean)} and log E x - E log x = {short(gap)}; the first is positive and "
                 "the second never negative"
             )
         is_point = gap == 0
@@ -106,7 +108,7 @@ class Gamma(Family):
         mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
         if not ((mean > 0) & (variance >= 0)).all():
             raise ModelError(
-                f"a Gamma needs a positive mean and a variance of 0 or more, not {_short(mean)}, {_short(variance)}"
+                f"a Gamma needs a positive mean and a variance of 0 or more, not {short(mean)}, {short(variance)}"
             )
         is_point = variance == 0
         rate = mean / np.where(is_point, 1.0, variance)
@@ -117,7 +119,7 @@ class Gamma(Family):
         """The member whose ``log x`` has this mean and variance."""
         mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
         if not (variance >= 0).all():
-            raise ModelError(f"the variance of log x is 0 or more, not {_short(variance)}")
+            raise ModelError(f"the variance of log x is 0 or more, not {short(variance)}")
         is_point = variance == 0
         s = inverse_trigamma(np.where(is_point, 1.0, variance))
         # +-690: a rate of 1e+-300, beyond which it is not a number; a shape below 1e-3 takes it there
@@ -222,7 +224,7 @@ class Gamma(Family):
         log_x = np.log(safe)
         # the large terms of a large shape cancel on paper: y - 1 - log y of y = x / mean
         y = safe * rate / s
-        log_p = -s * excess(y - 1.0, y) - log_x + 0.5 * (np.log(s) - _LOG_2PI) - binet(s)
+        log_p = -s * log_excess(y - 1.0, y) - log_x + 0.5 * (np.log(s) - _LOG_2PI) - binet(s)
         log_p = np.where(soft, log_p, self.naturals[0] * log_x - self.naturals[1] * safe)
         power = np.broadcast_to(self.naturals[0], log_p.shape)
         at_zero = np.where(power == 0, np.where(soft, np.log(rate), 0.0), np.where(power > 0, -np.inf, np.inf))
@@ -246,7 +248,7 @@ class Gamma(Family):
         soft1, s1, r1 = self._safe()
         soft2, s2, r2 = other._safe()
         ratio = (s1 * r2 - s2 * r1) / (s2 * r1)  # mean over mean, less 1
-        kl = s2 * excess(ratio, (s1 / s2) * (r2 / r1)) + stirling_divergence(s1, s2)
+        kl = s2 * log_excess(ratio, (s1 / s2) * (r2 / r1)) + stirling_divergence(s1, s2)
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
@@ -262,4 +264,4 @@ class Gamma(Family):
         return draws if self.point is None else np.where(self.is_point, self.point, draws)
 
     def _parameters_text(self) -> str:
-        return f"shape {_short(self.shape_parameter)}, rate {_short(self.rate)}"
+        return f"shape {short(self.shape_parameter)}, rate {short(self.rate)}"

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _check_fit, _short, as_real, check_rng
+from heliograph.families.base import Family
+from heliograph.numerics.checks import as_real, check_fit, check_rng, short
 
 __all__ = ["Gaussian"]
 
@@ -35,7 +36,7 @@ class Gaussian(Family):
             raise ModelError("a Gaussian needs a mean and either a variance or a precision")
         mean = as_real("a Gaussian's mean", mean)
         if not np.isfinite(mean).all():
-            raise ModelError(f"a Gaussian needs a finite mean, not {_short(mean)}; Gaussian.uniform() says nothing")
+            raise ModelError(f"a Gaussian needs a finite mean, not {short(mean)}; Gaussian.uniform() says nothing")
         self._set(mean, variance, precision)
 
     def _set(self, mean: np.ndarray, variance: Any, precision: Any) -> None:
@@ -43,18 +44,18 @@ class Gaussian(Family):
             variance = as_real("a Gaussian's variance", variance)
             least = variance.min(initial=np.inf)
             if not least >= 0:
-                raise ModelError(f"a Gaussian needs a variance of 0 (a point mass) or more, not {_short(variance)}")
+                raise ModelError(f"a Gaussian needs a variance of 0 (a point mass) or more, not {short(variance)}")
             is_point = None if least > 0 else variance == 0
             # 1e-308: the precision of the smallest variance there is still has to be a number
             tau = 1.0 / np.maximum(variance if is_point is None else np.where(is_point, 1.0, variance), 1e-308)
         else:
             tau = np.array(as_real("a Gaussian's precision", precision))
             if not tau.min(initial=np.inf) > -np.inf:
-                raise ModelError(f"a Gaussian needs a precision that is a number, not {_short(tau)}")
+                raise ModelError(f"a Gaussian needs a precision that is a number, not {short(tau)}")
             is_point = None if tau.max(initial=-np.inf) < np.inf else np.isposinf(tau)
             tau = tau if is_point is None else np.where(is_point, 0.0, tau)
         if mean.shape != tau.shape:
-            _check_fit("Gaussian", "mean", mean, "spread", tau)
+            check_fit("Gaussian", "mean", mean, "spread", tau)
             mean, tau = (np.array(a) for a in np.broadcast_arrays(mean, tau))
         if is_point is None:
             self._init((tau * mean, tau))
@@ -75,7 +76,7 @@ class Gaussian(Family):
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
         value = np.array(as_real("a Gaussian's point mass", value))
         if np.isinf(value).any():
-            raise ModelError(f"a Gaussian's point mass lies at a finite number, not at {_short(value)}")
+            raise ModelError(f"a Gaussian's point mass lies at a finite number, not at {short(value)}")
         return cls.from_naturals(
             (np.zeros(value.shape), np.zeros(value.shape)), None if np.isnan(value).all() else value
         )
@@ -198,4 +199,4 @@ class Gaussian(Family):
         return self.mean + np.sqrt(self.variance) * rng.standard_normal((*n, *self.shape))
 
     def _parameters_text(self) -> str:
-        return f"mean {_short(self.mean)}, variance {_short(self.variance)}"
+        return f"mean {short(self.mean)}, variance {short(self.variance)}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.errors import ImproperError, ModelError
-from heliograph.families.base import Family, _short, as_real, check_rng
+from heliograph.families.base import Family
 from heliograph.families.gaussian import Gaussian
+from heliograph.numerics.checks import as_real, check_rng, short
+from heliograph.numerics.triangular import cholesky, gram, inverse_of_lower, log_diagonal, times, transposed_times
 
 __all__ = ["MultivariateGaussian"]
 
@@ -43,7 +44,7 @@ class MultivariateGaussian(Family):
         matrix = as_real(f"a MultivariateGaussian's {name}", covariance if precision is None else precision)
         mean = as_real("a MultivariateGaussian's mean", mean)
         if not np.isfinite(mean).all():
-            raise ModelError(f"a MultivariateGaussian needs a finite mean, not {_short(mean)}")
+            raise ModelError(f"a MultivariateGaussian needs a finite mean, not {short(mean)}")
         if mean.ndim < 1 or matrix.ndim < 2 or matrix.shape[-2:] != (mean.shape[-1],) * 2:
             raise ModelError(
                 f"a MultivariateGaussian with a mean of shape {mean.shape} needs a {name} that ends in two axes of the "
@@ -51,10 +52,10 @@ class MultivariateGaussian(Family):
             )
         matrix, lower = _checked(matrix, name)
         if precision is None:
-            half = _inverse_of_lower(lower)
-            matrix, shift = _gram(half), _transposed_times(half, _times(half, mean))
+            half = inverse_of_lower(lower)
+            matrix, shift = gram(half), transposed_times(half, times(half, mean))
         else:
-            shift = _times(matrix, mean)
+            shift = times(matrix, mean)
         shape, d = shift.shape[:-1], shift.shape[-1]
         if matrix.shape[:-2] != shape:
             matrix = np.array(np.broadcast_to(matrix, (*shape, d, d)))
@@ -72,7 +73,7 @@ class MultivariateGaussian(Family):
         """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
         value = np.array(as_real("a MultivariateGaussian's point mass", value))
         if value.ndim < 1 or np.isinf(value).any():
-            raise ModelError(f"a MultivariateGaussian's point mass lies at a finite vector, not at {_short(value)}")
+            raise ModelError(f"a MultivariateGaussian's point mass lies at a finite vector, not at {short(value)}")
         missing = np.isnan(value)
         if (missing.any(axis=-1) != missing.all(axis=-1)).any():
             raise ModelError("a MultivariateGaussian's point mass is a whole vector: all of its entries NaN, or none")
@@ -123,7 +124,7 @@ class MultivariateGaussian(Family):
         try:
             return self._factor
         except AttributeError:
-            object.__setattr__(self, "_factor", _cholesky(self.naturals[1]))
+            object.__setattr__(self, "_factor", cholesky(self.naturals[1]))
             return self._factor
 
     def whitener(self) -> np.ndarray:
@@ -131,7 +132,7 @@ class MultivariateGaussian(Family):
         try:
             return self._half
         except AttributeError:
-            object.__setattr__(self, "_half", _inverse_of_lower(self._cholesky()[1]))
+            object.__setattr__(self, "_half", inverse_of_lower(self._cholesky()[1]))
             return self._half
 
     @property
@@ -148,7 +149,7 @@ class MultivariateGaussian(Family):
         except AttributeError:
             pass
         soft, half = self._cholesky()[0], self.whitener()
-        mean = _transposed_times(half, _times(half, self.naturals[0]))
+        mean = transposed_times(half, times(half, self.naturals[0]))
         if not soft.all():
             mean = np.where(soft[..., None], mean, np.nan)
         if self.point is not None:
@@ -163,7 +164,7 @@ class MultivariateGaussian(Family):
             return self._covariance
         except AttributeError:
             pass
-        soft, covariance = self._cholesky()[0], _gram(self.whitener())
+        soft, covariance = self._cholesky()[0], gram(self.whitener())
         if not soft.all():
             nothing = np.where(np.eye(self.dimension, dtype=bool), np.inf, np.nan)
             covariance = np.where(soft[..., None, None], covariance, nothing)
@@ -214,15 +215,15 @@ class MultivariateGaussian(Family):
     def log_normaliser(self) -> np.ndarray:
         """``log`` of the integral of ``exp(shift'x - x' precision x / 2)``; 0 where uniform, improper or a point."""
         soft, lower = self._cholesky()
-        white = _times(self.whitener(), self.naturals[0])
-        return np.where(soft, 0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) - _log_diagonal(lower), 0.0)
+        white = times(self.whitener(), self.naturals[0])
+        return np.where(soft, 0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) - log_diagonal(lower), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift'x - x' precision x / 2)``."""
         x = as_real("log_density: x", x)
         soft, lower = self._cholesky()
-        white = _transposed_times(lower, x - np.where(soft[..., None], self.mean, 0.0))
-        log_p = -0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) + _log_diagonal(lower)
+        white = transposed_times(lower, x - np.where(soft[..., None], self.mean, 0.0))
+        log_p = -0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) + log_diagonal(lower)
         if not np.all(soft):
             shift, precision = self.naturals
             plain = (shift * x).sum(-1) - 0.5 * np.einsum("...i,...ij,...j->...", x, precision, x)
@@ -234,7 +235,7 @@ class MultivariateGaussian(Family):
     def entropy(self) -> np.ndarray:
         """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
         soft, lower = self._cholesky()
-        h = np.where(soft, 0.5 * self.dimension * (_LOG_2PI + 1) - _log_diagonal(lower), np.nan)
+        h = np.where(soft, 0.5 * self.dimension * (_LOG_2PI + 1) - log_diagonal(lower), np.nan)
         return h if self.point is None else np.where(self.is_point, -np.inf, h)
 
     def kl(self, other: Self) -> np.ndarray:
@@ -250,8 +251,8 @@ class MultivariateGaussian(Family):
         gap = self.mean - other.mean
         if not both.all():
             gap = np.where(both[..., None], gap, 0.0)
-        white = _transposed_times(lower2, gap)
-        log_ratio = _log_diagonal(lower1) - _log_diagonal(lower2)
+        white = transposed_times(lower2, gap)
+        log_ratio = log_diagonal(lower1) - log_diagonal(lower2)
         kl = 0.5 * ((r * r).sum((-1, -2)) - self.dimension + (white * white).sum(-1)) + log_ratio
         kl = np.maximum(kl, 0.0)  # rounding may take it below
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
@@ -265,16 +266,15 @@ class MultivariateGaussian(Family):
             )
         n = (n,) if isinstance(n, int) else n
         white = rng.standard_normal((*n, *self.shape, self.dimension))
-        noise = _transposed_times(self.whitener(), white)
+        noise = transposed_times(self.whitener(), white)
         if self.point is not None:
             noise = np.where(self.is_point[..., None], 0.0, noise)
         return self.mean + noise
 
     def _parameters_text(self) -> str:
-        return f"mean {_short(self.mean)}, variance {_short(self.variance)}"
+        return f"mean {short(self.mean)}, variance {short(self.variance)}"
 
 
-# ---- a few lines of linear algebra: LAPACK itself for one matrix (a plate of one vector is the usual case) ---------
 def _kl_of_one(a: MultivariateGaussian, b: MultivariateGaussian) -> float:
     """`MultivariateGaussian.kl` of one proper vector from another, without the overhead of a batch."""
     d = a.dimension
@@ -283,77 +283,6 @@ def _kl_of_one(a: MultivariateGaussian, b: MultivariateGaussian) -> float:
     white = (a.mean - b.mean).reshape(d) @ lower2
     log_ratio = np.log(lower1.diagonal() / lower2.diagonal()).sum()
     return max(float(0.5 * (np.vdot(r, r) - d + white @ white) + log_ratio), 0.0)
-
-
-def _cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a batch of matrices is positive definite, and lower Cholesky factors, the identity elsewhere."""
-    shape, d = matrix.shape[:-2], matrix.shape[-1]
-    if matrix.size == d * d and d:
-        # the lower triangle of a row-major matrix is the upper one of LAPACK's: no copy on the way in or out
-        lower, info = dpotrf(matrix.reshape(d, d).T, lower=0, clean=1)
-        good = info == 0 and bool(np.isfinite(lower[-1, -1]))
-        return np.full(shape, good), (lower.T if good else np.eye(d)).reshape(matrix.shape)
-    try:
-        lower = np.linalg.cholesky(matrix)
-        if np.isfinite(np.vdot(lower, lower)):
-            return np.ones(shape, dtype=bool), lower
-    except np.linalg.LinAlgError:
-        pass
-    # a rare path: some entry of the plate is not positive definite, and only a try of its own tells which
-    eye = np.eye(d)
-    good = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
-    if not good.all():  # eigenvalues of NaN are an error for the whole plate
-        matrix = np.where(good[..., None, None], matrix, -eye)
-    good = np.linalg.eigvalsh(matrix)[..., 0] > 0
-    lower = np.array(np.broadcast_to(eye, matrix.shape))
-    try:
-        lower[good] = np.linalg.cholesky(matrix[good])
-        if np.isfinite(lower).all():
-            return good, lower
-    except np.linalg.LinAlgError:  # positive by its eigenvalues, but by less than rounding
-        pass
-    for i in np.ndindex(shape):
-        one, lower[i] = _cholesky(matrix[i])
-        good[i] = one
-    return good, lower
-
-
-def _inverse_of_lower(lower: np.ndarray) -> np.ndarray:
-    """The inverse of each lower-triangular matrix."""
-    d = lower.shape[-1]
-    if lower.size == d * d:
-        return dtrtri(lower.reshape(d, d).T, lower=0)[0].T.reshape(lower.shape)
-    # row by row: a general solver would exchange rows, and with them the digits of a matrix of very different scales
-    inverse = np.array(np.broadcast_to(np.eye(d), lower.shape))
-    for i in range(d):
-        if i:
-            inverse[..., i, :i] -= (lower[..., i, None, :i] @ inverse[..., :i, :i])[..., 0, :]
-        inverse[..., i, : i + 1] /= lower[..., i, i, None]
-    return inverse
-
-
-def _gram(half: np.ndarray) -> np.ndarray:
-    """``half' half``, symmetric to the last bit."""
-    d = half.shape[-1]
-    if half.size == d * d:
-        flat = half.reshape(d, d)
-        return (flat.T @ flat).reshape(half.shape)  # NumPy sees the transpose and computes one triangle only
-    gram = np.swapaxes(half, -1, -2) @ half
-    return 0.5 * (gram + np.swapaxes(gram, -1, -2))
-
-
-def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """``matrix vector``."""
-    return (matrix @ vector[..., None])[..., 0]
-
-
-def _transposed_times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """``matrix' vector``."""
-    return (vector[..., None, :] @ matrix)[..., 0, :]
-
-
-def _log_diagonal(lower: np.ndarray) -> np.ndarray:
-    return np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(-1)
 
 
 def _checked(matrix: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -365,7 +294,7 @@ def _checked(matrix: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     if np.abs(matrix - transposed).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
         raise ModelError(f"the {name} of a MultivariateGaussian must be symmetric; use (m + m.T) / 2 if it nearly is")
     matrix = 0.5 * (matrix + transposed)
-    good, lower = _cholesky(matrix)
+    good, lower = cholesky(matrix)
     if not good.all():
         raise ModelError(
             f"the {name} of a MultivariateGaussian must be positive definite, and its smallest eigenvalue is "

@@ -15,7 +15,6 @@ from heliograph.families import (
     Family,
     Gaussian,
 )
-from heliograph.families.base import in_words
 from heliograph.graph.check import (
     check_number,
     check_observed,
@@ -27,6 +26,7 @@ from heliograph.graph.records import Edge, Graph, Node, Plate
 from heliograph.graph.support import makers_of, roots_of
 from heliograph.graph.transaction import Transactions
 from heliograph.graph.variable import Variable
+from heliograph.numerics.checks import in_words
 
 if TYPE_CHECKING:
     from heliograph.graph.builder import Builder

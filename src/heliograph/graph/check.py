@@ -10,8 +10,8 @@ import scipy.sparse
 from heliograph.errors import ModelError
 from heliograph.factors import Dot
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.families.base import as_real
 from heliograph.graph.records import Graph, Plate
+from heliograph.numerics.checks import as_real
 
 __all__ = [
     "as_floats",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families.base import in_words
 from heliograph.graph.check import as_floats
 from heliograph.graph.records import Node
+from heliograph.numerics.checks import in_words
 
 if TYPE_CHECKING:
     from heliograph.graph.builder import Builder

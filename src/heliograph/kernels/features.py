@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from heliograph.kernels.blas import CHUNK, chunks, one_blas_thread
 from heliograph.kernels.embeddings import FAR, Embedding, Incoming, embed
 from heliograph.kernels.inner_products import message_characteristic
+from heliograph.numerics.blas_threads import one_blas_thread
+from heliograph.numerics.chunks import CHUNK, chunks
 
 __all__ = ["Draws", "FeatureMap", "Kernel", "cosine", "cosines", "expected_cosines"]
 

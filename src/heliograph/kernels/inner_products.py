@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from heliograph.kernels.blas import chunks
 from heliograph.kernels.characteristic import characteristic, reach
 from heliograph.kernels.embeddings import Embedding
+from heliograph.numerics.chunks import chunks
 
 __all__ = ["message_products", "message_squared_norms", "squared_distances", "tuple_products", "tuple_squared_norms"]
 

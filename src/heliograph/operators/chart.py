@@ -20,7 +20,7 @@ from scipy.special import expit, softmax
 
 from heliograph.errors import UnsupportedError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.families.stirling import trigamma, trigamma_excess, trigammas
+from heliograph.numerics.gamma_function import trigamma, trigamma_excess, trigammas
 from heliograph.operators.vector_chart import VectorChart
 
 __all__ = ["Chart", "EvidenceChart", "Moments", "chart_of"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.errors import FileFormatError
-from heliograph.kernels.blas import one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.operators.calibration import Calibration
 from heliograph.operators.packing import part
 from heliograph.regression import landmarks as sparse

@@ -16,7 +16,8 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from heliograph.errors import ModelError
-from heliograph.kernels.blas import CHUNK, chunks, one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
+from heliograph.numerics.chunks import CHUNK, chunks
 
 __all__ = [
     "Process",

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
-from heliograph.kernels.blas import one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.regression import bayesian_linear
 from heliograph.regression.gaussian_process import LEAST_SIGNAL, Widths, _admit, _checked, _departs, correlations
 from heliograph.regression.incomplete_cholesky import factorise

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import KDTree
 
-from heliograph.kernels.blas import chunks, one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
+from heliograph.numerics.chunks import chunks
 from heliograph.regression.gaussian_process import Widths, _departs, _scaled
 
 __all__ = ["Neighbours"]

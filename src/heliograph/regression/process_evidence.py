@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from scipy.optimize import minimize
 
-from heliograph.kernels.blas import one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.regression.gaussian_process import LEAST_SIGNAL, NOISE_BOUNDS, Widths, start_widths
 
 __all__ = ["fit_widths", "negative_log_evidence"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.kernels.blas import one_blas_thread
+from heliograph.numerics.blas_threads import one_blas_thread
 
 __all__ = ["RIDGES", "Selection", "Spectrum", "fit", "leave_one_out", "profiled_evidence", "select", "spectrum"]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from heliograph.factors.quadrature import DROP, legendre
+from heliograph.numerics.panels import DROP, legendre
 
 __all__ = ["Interval", "Step", "Tail", "interval", "soft_step", "tail"]
 

@@ -1,4 +1,4 @@
-"""Rows in chunks, and BLAS on one thread: how every hot loop over a plate runs.
+"""BLAS on one thread: how every hot loop over a plate runs.
 
 A thread pool inside OpenBLAS stalls on a busy machine (150 ms for 300 messages against 2 ms), so the loops pin it.
 """
@@ -6,7 +6,6 @@ A thread pool inside OpenBLAS stalls on a busy machine (150 ms for 300 messages 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -14,9 +13,7 @@ from typing import Any
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before the controller lists the libraries)
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["CHUNK", "chunks", "one_blas_thread"]
-
-CHUNK = 512  # rows: two such float32 blocks of 500 features stay in the second-level cache
+__all__ = ["one_blas_thread"]
 
 
 @cache
@@ -52,13 +49,3 @@ _PINNED = _Pinned()  # the number of threads belongs to the process, so there is
 def one_blas_thread() -> AbstractContextManager[None]:
     """A context in which BLAS uses one thread."""
     return _PINNED
-
-
-def chunks(n: int, size: int = CHUNK) -> Iterator[slice]:
-    """Slices that cover ``range(n)`` in order, each of at most `size`.
-
-    >>> list(chunks(5, 2))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))

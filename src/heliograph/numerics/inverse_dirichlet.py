@@ -1,8 +1,8 @@
-"""From expected statistics back to parameters: vectorised Newton inversions of digamma-like functions.
+"""From the expected logarithms of a Dirichlet back to its concentrations; a Beta is the case of two of them.
 
-Each works on the logarithm of the parameter, from a start that is right in both limits, so a handful of steps reaches
-rounding for parameters from 1e-6 to 1e8 and far beyond. The two-dimensional ones fall back, entry by entry, to a
-bracketed search on one unknown. The number of steps is bounded everywhere: nothing here can hang.
+Newton's method on the logarithms of all concentrations and of their total, from a start that is right in both limits;
+rows that do not settle fall back to a bracketed search on the total alone. The number of steps is bounded everywhere:
+nothing here can hang.
 """
 
 from __future__ import annotations
@@ -10,103 +10,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import psi
 
-from heliograph.families.stirling import digamma_gap, trigamma_excess, trigammas
+from heliograph.numerics.chunks import cached_chunks
+from heliograph.numerics.gamma_function import digamma_gap, trigamma_excess
+from heliograph.numerics.inverse_digamma import (
+    inverse_digamma,
+    start_from_digamma,
+    start_from_gap,
+    start_from_trigamma,
+)
 
 __all__ = [
+    "BRACKET_STEPS",
+    "NEWTON_STEPS",
+    "SETTLED",
     "dirichlet_centre",
     "dirichlet_mean_log",
-    "inverse_beta_chart",
-    "inverse_digamma",
-    "inverse_digamma_gap",
     "inverse_dirichlet",
-    "inverse_trigamma",
     "others",
     "raised_centre",
-    "stored",
 ]
 
-_EULER = 0.5772156649015329
-_NEWTON_STEPS = 20  # the quadratic phase needs 4 to 6; what has not settled by then goes to the bracketed search
-_BRACKET_STEPS = 200  # of which bisection alone would need 60
-_SETTLED = 1e-9  # a Newton step this small leaves an error of its square
-
-
+NEWTON_STEPS = 20  # the quadratic phase needs 4 to 6; what has not settled by then goes to the bracketed search
+BRACKET_STEPS = 200  # of which bisection alone would need 60
+SETTLED = 1e-9  # a Newton step this small leaves an error of its square
 _NEAR = 2e-5  # for log(s / a) below this the trapezoid rule is closer to a difference of gaps than their rounding
-_LEAST = float(np.nextafter(-1.0, 0.0))
 
 
-def stored(parameter: np.ndarray) -> np.ndarray:
-    """``parameter - 1``, the natural parameter, never rounded down to -1, which would be improper."""
-    return np.maximum(parameter - 1.0, _LEAST)
-
-
-def inverse_digamma_gap(gap: Any) -> np.ndarray:
-    """The shape s with ``log s - psi(s) = gap``, for ``gap > 0``.
-
-    On log-log axes the function is nearly a straight line of slope -1, so Newton there converges at once.
-
-    >>> float(np.round(inverse_digamma_gap(digamma_gap(3.0)), 12))
-    3.0
-    """
-    d = np.clip(gap, 1e-300, 1e17)  # beyond, the shape overflows, or is rounded away when it is stored
-    s = _start_from_gap(d)
-    for _ in range(3):  # the start is within 2 %, and the line bends so little that errors fall as .02, 3e-5, 1e-10
-        value = digamma_gap(s)
-        s = s * np.exp(np.log(value / d) * value / trigamma_excess(s))
-    return s
-
-
-def _start_from_gap(d: np.ndarray) -> np.ndarray:
-    """The shape at which ``(1 + 3 s) / (s (1 + 6 s))``, within 2 % of the true gap, equals d."""
-    root = np.sqrt((d - 3.0) ** 2 + 24.0 * d)
-    near, far = np.minimum(d, 3.0), np.maximum(d, 3.0)  # two forms of one quadratic's root: neither cancels
-    return np.where(d <= 3.0, (3.0 - near + root) / (12.0 * near), 2.0 / (root + far - 3.0))
-
-
-def inverse_trigamma(variance: Any) -> np.ndarray:
-    """The shape s with ``psi'(s) = variance``, for ``variance > 0``.
-
-    >>> float(np.round(inverse_trigamma(np.pi**2 / 6), 12))
-    1.0
-    """
-    v = np.asarray(variance, dtype=float)
-    # beyond these limits the leading terms of psi' are exact to rounding
-    inside = np.clip(v, 1e-8, 1e16)
-    s = np.atleast_1d(_start_from_trigamma(1.0 / inside))
-    for _ in range(4):
-        value, slope = trigammas(s)
-        s = s * np.exp(np.log(value / inside) * value / (s * slope))
-    s = s.reshape(v.shape)
-    return np.where(v < 1e-8, 1.0 / np.minimum(v, 1e-8) + 0.5, np.where(v > 1e16, 1.0 / np.sqrt(v), s))
-
-
-def _start_from_trigamma(y: np.ndarray) -> np.ndarray:
-    """The shape at which ``s^2 / (s + 0.6)``, near the true ``1 / psi'(s)``, equals y."""
-    return 0.5 * (y + np.sqrt(y * (y + 2.4)))
-
-
-def inverse_digamma(y: Any) -> np.ndarray:
-    """The x with ``psi(x) = y``.
-
-    >>> float(inverse_digamma(psi(7.0)))
-    7.0
-    """
-    y = np.clip(y, -1e100, 690.0)  # from 1e-100 to exp(690): beyond, squares or the answer itself overflow
-    x = _start_from_digamma(y)
-    for _ in range(5):
-        # Newton in log x, whose slope x psi'(x) is never below 1
-        x = x * np.exp((y - psi(x)) / (1.0 + trigamma_excess(x)))
-    return x
-
-
-def _start_from_digamma(y: np.ndarray) -> np.ndarray:
-    high = y >= -2.22
-    return np.where(high, np.exp(np.clip(y, -2.22, 690.0)) + 0.5, -1.0 / (np.minimum(y, -2.22) + _EULER))
-
-
-# ---- Dirichlet, and Beta as its case K = 2 --------------------------------------------------------------------------
 def others(a: np.ndarray) -> np.ndarray:
     """The sum of all entries along the last axis but one's own, without subtracting.
 
@@ -187,18 +117,12 @@ def inverse_dirichlet(log_centre: Any, gap: Any) -> np.ndarray:
     log_centre = np.broadcast_to(log_centre, (*shape, n_categories)).reshape(-1, n_categories)
     gap = np.clip(np.broadcast_to(gap, shape).reshape(-1, 1), 1e-120, 1e17)  # squares must not overflow
     a = np.empty(log_centre.shape)
-    for rows in _chunks(len(a), n_categories):
+    for rows in cached_chunks(len(a), n_categories):
         a[rows], settled = _newton_total(log_centre[rows], gap[rows])
         if not settled.all():
             left = np.arange(len(a))[rows][~settled]
             a[left] = _bracket_total(log_centre[left], gap[left])
     return a.reshape((*shape, n_categories))
-
-
-def _chunks(n_rows: int, width: int) -> list[slice]:
-    """Rows in parts whose twenty or so temporaries stay in the cache, and are not many times the plate itself."""
-    step = max(1, 16384 // width)
-    return [slice(i, i + step) for i in range(0, n_rows, step)]
 
 
 def _start_total(log_centre: np.ndarray, gap: np.ndarray) -> np.ndarray:
@@ -214,10 +138,10 @@ def _start_total(log_centre: np.ndarray, gap: np.ndarray) -> np.ndarray:
     minus = gap - log_centre  # -E log p_k
     t1, t2 = minus.max(axis=-1, keepdims=True), minus.min(axis=-1, keepdims=True)
     log_m = np.log(np.maximum(-np.expm1(-gap), 1e-300)) + t1
-    a = _start_from_gap(np.logaddexp(0.0, log_m))
+    a = start_from_gap(np.logaddexp(0.0, log_m))
     # below 1 either parameter may be large and the ratio b / a is that of the centre, above 1 both are small
     odds = np.where(t2 < 1.0, np.expm1(np.clip(t2, 1e-300, 1.0)), t2)
-    return a + _start_from_trigamma(a / odds)
+    return a + start_from_trigamma(a / odds)
 
 
 def _newton_total(log_centre: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -225,9 +149,9 @@ def _newton_total(log_centre: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, 
     n = len(log_centre)
     minus = gap - log_centre
     sigma = np.log(_start_total(log_centre, gap))
-    alpha = np.log(_start_from_digamma(sigma - digamma_gap(np.exp(sigma)) - minus))
+    alpha = np.log(start_from_digamma(sigma - digamma_gap(np.exp(sigma)) - minus))
     out, settled, todo = np.exp(alpha), np.zeros(n, dtype=bool), np.arange(n)
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(NEWTON_STEPS):
         x = np.exp(np.concatenate([sigma, alpha], axis=1))
         gaps, excesses = digamma_gap(x), trigamma_excess(x)
         gap_s, gap_a, excess_s, excess_a = gaps[:, :1], gaps[:, 1:], excesses[:, :1], excesses[:, 1:]
@@ -249,7 +173,7 @@ def _newton_total(log_centre: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, 
         steps = np.clip(((1.0 + excess_s) * step - residual) * per, -4.0, 4.0)
         sigma, alpha = np.clip(sigma + step, -60.0, 600.0), np.clip(alpha + steps, -60.0, 600.0)
         size = np.maximum(np.abs(step)[:, 0], np.abs(steps).max(axis=-1))
-        done = size < _SETTLED
+        done = size < SETTLED
         if done.any():
             finished = todo[done]
             out[finished], settled[finished] = np.exp(alpha[done]), True
@@ -276,7 +200,7 @@ def _bracket_total(log_centre: np.ndarray, gap: np.ndarray) -> np.ndarray:
     low, high = np.full_like(gap, -45.0), np.full_like(gap, 200.0)  # shapes from 1e-20 to 1e87
     sigma = np.clip(np.log(_start_total(log_centre, gap)), -40.0, 190.0)
     a = np.exp(log_centre)
-    for _ in range(_BRACKET_STEPS):
+    for _ in range(BRACKET_STEPS):
         s = np.exp(sigma)
         gap_s, excess_s = digamma_gap(s), trigamma_excess(s)
         a = inverse_digamma(sigma - gap_s - minus)
@@ -293,71 +217,3 @@ def _bracket_total(log_centre: np.ndarray, gap: np.ndarray) -> np.ndarray:
             break
         sigma = new
     return a
-
-
-# ---- the logit chart of Beta ----------------------------------------------------------------------------------------
-def inverse_beta_chart(mean: Any, variance: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The ``(a, b)`` with ``psi(a) - psi(b) = mean`` and ``psi'(a) + psi'(b) = variance``: the logit's moments.
-
-    >>> a, b = inverse_beta_chart(0.0, np.pi**2 / 3)
-    >>> float(np.round(a, 12)), float(np.round(b, 12))
-    (1.0, 1.0)
-    """
-    mean, variance = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(variance, dtype=float))
-    shape = mean.shape
-    mean, variance = mean.reshape(-1), np.clip(variance.reshape(-1), 1e-120, 1e33)  # squares must not overflow
-    flip = np.where(mean <= 0, 1.0, -1.0)  # solve for the smaller parameter first, whose variance is most of the sum
-    x = np.empty((2, len(mean)))
-    for rows in _chunks(len(mean), 2):
-        x[:, rows], settled = _newton_chart(-np.abs(mean[rows]), variance[rows])
-        if not settled.all():
-            left = np.arange(len(mean))[rows][~settled]
-            x[:, left] = _bracket_chart(-np.abs(mean[left]), variance[left])
-    a, b = np.where(flip > 0, x[0], x[1]), np.where(flip > 0, x[1], x[0])
-    return a.reshape(shape), b.reshape(shape)
-
-
-def _newton_chart(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Newton on ``log a`` and ``log b`` together, for ``mean <= 0``: the answers, and which have settled."""
-    n = len(mean)
-    share = 1.0 / (1.0 + np.exp(np.maximum(mean, -700.0)))  # exact for large a, b; at most 2 times off elsewhere
-    a = _start_from_trigamma(1.0 / np.maximum(variance * share, 1e-300))
-    alpha = np.log(a)
-    beta = np.log(_start_from_digamma(np.minimum(psi(a) - mean, 600.0)))
-    out, settled, todo = np.exp(np.stack([alpha, beta])), np.zeros(n, dtype=bool), np.arange(n)
-    for _ in range(_NEWTON_STEPS):
-        x = np.exp(np.stack([alpha, beta]))
-        first, second = trigammas(x)
-        total = first.sum(axis=0)
-        digamma = psi(x)
-        f, g = digamma[0] - digamma[1] - mean, np.log(total / variance)
-        fa, fb = x * first * np.array([[1.0], [-1.0]])
-        ga, gb = -x * second / total
-        determinant = fa * gb - fb * ga  # < 0 always
-        step_a = np.clip((fb * g - gb * f) / determinant, -3.0, 3.0)
-        step_b = np.clip((ga * f - fa * g) / determinant, -3.0, 3.0)
-        alpha, beta = np.clip(alpha + step_a, -60.0, 300.0), np.clip(beta + step_b, -60.0, 300.0)
-        done = np.maximum(np.abs(step_a), np.abs(step_b)) < _SETTLED
-        if done.any():
-            finished = todo[done]
-            out[:, finished], settled[finished] = np.exp(np.stack([alpha[done], beta[done]])), True
-            if done.all():
-                break
-            keep = ~done
-            todo, alpha, beta, mean, variance = todo[keep], alpha[keep], beta[keep], mean[keep], variance[keep]
-    return out, settled
-
-
-def _bracket_chart(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """The same answers by bisection on how the variance is split; the mean falls as the share of a grows."""
-    low, high = np.full(mean.shape, -5.0), np.full(mean.shape, 300.0)  # log of psi'(a) / psi'(b); >= 0 as a <= b
-    for _ in range(_BRACKET_STEPS):
-        theta = 0.5 * (low + high)
-        share_b = 1.0 / (1.0 + np.exp(theta))
-        share_a = 1.0 / (1.0 + np.exp(-theta))
-        x = inverse_trigamma(np.stack([variance * share_a, np.maximum(variance * share_b, 1e-300)]))
-        above = psi(x[0]) - psi(x[1]) > mean
-        low, high = np.where(above, theta, low), np.where(above, high, theta)
-        if (high - low <= 4e-16 * np.abs(high)).all():
-            break
-    return x

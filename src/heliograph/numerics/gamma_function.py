@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, psi
 
-__all__ = ["binet", "digamma_gap", "excess", "stirling_divergence", "trigamma", "trigamma_excess", "trigammas"]
+from heliograph.numerics.excess import log_excess
+
+__all__ = ["binet", "digamma_gap", "stirling_divergence", "trigamma", "trigamma_excess", "trigammas"]
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
-_TINY = float(np.finfo(float).tiny)
 _FAR = 10.0  # from here on the asymptotic series below are exact to rounding (the first term left out is < 1e-17)
 
 # Bernoulli numbers B_2, B_4, ..., B_16, over the divisors of each series
@@ -113,29 +114,6 @@ def binet(x: Any) -> np.ndarray:
     return np.where(x >= _FAR, far.reshape(x.shape), gammaln(near) - (near - 0.5) * np.log(near) + near - _HALF_LOG_2PI)
 
 
-def excess(d: Any, ratio: Any = None) -> np.ndarray:
-    """``d - log(1 + d) >= 0`` for ``d > -1``, exact also near 0 where it is ``d^2 / 2``.
-
-    Give ``ratio = 1 + d`` too where it may be so small that d alone rounds to -1.
-
-    >>> float(excess(1e-20))
-    5e-41
-    """
-    d = np.asarray(d, dtype=float)
-    small = np.abs(d) < 0.04
-    t = np.atleast_1d(np.where(small, -d, 0.0))
-    total = t * (1 / 12)
-    for k in range(11, 2, -1):
-        total += 1.0 / k
-        total *= t
-    total += 0.5
-    total *= t
-    total *= t
-    if ratio is None:
-        return np.where(small, total.reshape(d.shape), d - np.log1p(np.where(small, 0.0, d)))
-    return np.where(small, total.reshape(d.shape), d - np.log(np.maximum(ratio, _TINY)))
-
-
 def stirling_divergence(x1: Any, x2: Any) -> np.ndarray:
     """``g(x2) - g(x1) - g'(x1) (x2 - x1) >= 0`` for ``g(x) = log Gamma(x) - x log x + x``, all parts kept small.
 
@@ -146,4 +124,4 @@ def stirling_divergence(x1: Any, x2: Any) -> np.ndarray:
     step = x2 - x1
     slope = 0.5 / x1 - digamma_gap(x1)  # binet'(x1)
     remainder = binet(np.stack([x1, x2]))
-    return 0.5 * excess(step / x1, x2 / x1) + (remainder[1] - remainder[0] - slope * step)
+    return 0.5 * log_excess(step / x1, x2 / x1) + (remainder[1] - remainder[0] - slope * step)

@@ -1,0 +1,12 @@
+"""Mathematics that knows no message: arrays in, arrays out. The first room; it imports none of the others.
+
+Start with `checks` (what is a real number), then by need:
+
+- special functions: `gamma_function`, `excess`, and their inverses `inverse_digamma`, `inverse_dirichlet`,
+  `inverse_logit_moments`;
+- integrals of plates of one-dimensional densities: `panels` (fixed Gauss-Legendre panels), `adaptive_quadrature`,
+  and `truncated_normal` (closed forms);
+- linear algebra: `triangular` (batches of Cholesky factors), `symmetric` (functions of symmetric matrices),
+  `polynomial_roots`;
+- running: `blas_threads` (BLAS on one thread), `chunks` (rows in blocks that fit the cache).
+"""

@@ -1,0 +1,64 @@
+"""What counts as a number, and how a value is named in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import ModelError
+
+__all__ = ["as_real", "check_fit", "check_rng", "in_words", "short"]
+
+
+def as_real(label: str, value: Any) -> np.ndarray:
+    """`value` as a float array; what is not made of real numbers is refused with a sentence that begins with `label`."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
+    try:
+        array = None if value is None else np.asarray(value)
+        if (
+            array is not None and array.dtype == object and array.size
+        ):  # Python's own numbers, for example Fraction, are welcome; words are not
+            array = array.astype(float)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.dtype.kind not in "fiub":
+        dtype = getattr(value, "dtype", None)
+        kind = f"a {type(value).__name__}" if dtype is None else f"{dtype} values"
+        ragged = " (with rows of different lengths?)" if isinstance(value, (list, tuple)) else ""
+        raise ModelError(f"{label} must be real numbers, not {kind}{ragged}")
+    return array.astype(float, copy=False)
+
+
+def in_words(value: Any) -> str:
+    """A value for a sentence: itself if it is short, else what it is."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return repr(value)[:60]
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} values and shape {value.shape}"
+    return f"a {type(value).__name__}"
+
+
+def check_rng(rng: Any) -> None:
+    """Raise unless `rng` is a generator: everything that draws is told what to draw from."""
+    if not isinstance(rng, np.random.Generator):
+        raise ModelError(
+            f"sample needs a numpy.random.Generator, for example np.random.default_rng(0), not {in_words(rng)}"
+        )
+
+
+def check_fit(family: str, first: str, a: np.ndarray, second: str, b: np.ndarray) -> None:
+    """Raise unless two parameters can be broadcast."""
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ModelError(
+            f"a {family}'s {first} of shape {a.shape} does not fit its {second} of shape {b.shape}"
+        ) from None
+
+
+def short(value: Any) -> str:
+    """An array for a sentence: four digits, few entries, one line."""
+    text = np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ")
+    return text if "\n" not in text else " ".join(text.split())  # a sentence has one line

@@ -1,0 +1,83 @@
+"""Batches of Cholesky factors and triangular matrices: LAPACK itself for one matrix, NumPy for many.
+
+A plate of one vector is the usual case, and there the overhead of a batch would dominate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
+
+__all__ = ["cholesky", "gram", "inverse_of_lower", "log_diagonal", "times", "transposed_times"]
+
+
+def cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where a batch of matrices is positive definite, and lower Cholesky factors, the identity elsewhere."""
+    shape, d = matrix.shape[:-2], matrix.shape[-1]
+    if matrix.size == d * d and d:
+        # the lower triangle of a row-major matrix is the upper one of LAPACK's: no copy on the way in or out
+        lower, info = dpotrf(matrix.reshape(d, d).T, lower=0, clean=1)
+        good = info == 0 and bool(np.isfinite(lower[-1, -1]))
+        return np.full(shape, good), (lower.T if good else np.eye(d)).reshape(matrix.shape)
+    try:
+        lower = np.linalg.cholesky(matrix)
+        if np.isfinite(np.vdot(lower, lower)):
+            return np.ones(shape, dtype=bool), lower
+    except np.linalg.LinAlgError:
+        pass
+    # a rare path: some entry of the plate is not positive definite, and only a try of its own tells which
+    eye = np.eye(d)
+    good = np.asarray(np.isfinite(matrix).all(axis=(-1, -2)))
+    if not good.all():  # eigenvalues of NaN are an error for the whole plate
+        matrix = np.where(good[..., None, None], matrix, -eye)
+    good = np.linalg.eigvalsh(matrix)[..., 0] > 0
+    lower = np.array(np.broadcast_to(eye, matrix.shape))
+    try:
+        lower[good] = np.linalg.cholesky(matrix[good])
+        if np.isfinite(lower).all():
+            return good, lower
+    except np.linalg.LinAlgError:  # positive by its eigenvalues, but by less than rounding
+        pass
+    for i in np.ndindex(shape):
+        one, lower[i] = cholesky(matrix[i])
+        good[i] = one
+    return good, lower
+
+
+def inverse_of_lower(lower: np.ndarray) -> np.ndarray:
+    """The inverse of each lower-triangular matrix."""
+    d = lower.shape[-1]
+    if lower.size == d * d:
+        return dtrtri(lower.reshape(d, d).T, lower=0)[0].T.reshape(lower.shape)
+    # row by row: a general solver would exchange rows, and with them the digits of a matrix of very different scales
+    inverse = np.array(np.broadcast_to(np.eye(d), lower.shape))
+    for i in range(d):
+        if i:
+            inverse[..., i, :i] -= (lower[..., i, None, :i] @ inverse[..., :i, :i])[..., 0, :]
+        inverse[..., i, : i + 1] /= lower[..., i, i, None]
+    return inverse
+
+
+def gram(half: np.ndarray) -> np.ndarray:
+    """``half' half``, symmetric to the last bit."""
+    d = half.shape[-1]
+    if half.size == d * d:
+        flat = half.reshape(d, d)
+        return (flat.T @ flat).reshape(half.shape)  # NumPy sees the transpose and computes one triangle only
+    gram = np.swapaxes(half, -1, -2) @ half
+    return 0.5 * (gram + np.swapaxes(gram, -1, -2))
+
+
+def times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """``matrix vector``."""
+    return (matrix @ vector[..., None])[..., 0]
+
+
+def transposed_times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """``matrix' vector``."""
+    return (vector[..., None, :] @ matrix)[..., 0, :]
+
+
+def log_diagonal(lower: np.ndarray) -> np.ndarray:
+    """The sum of the logarithms of the diagonal: half the log determinant of ``lower lower'``."""
+    return np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(-1)
