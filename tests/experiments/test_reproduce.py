@@ -47,7 +47,7 @@ def _finished(process):
 
 def _stop_after_exact(process, out, how):
     # with two workers it is a matter of luck which of the two quick parts is kept first
-    while not all(list((out / "parts").glob(f"*{part}*.zip")) for part in ("data", "exact")):
+    while not all(list((out / "parts").glob(f"*{part}*.part")) for part in ("data", "exact")):
         assert process.poll() is None, "it ended before it could be stopped"
         time.sleep(0.01)
     process.send_signal(how)
@@ -76,7 +76,7 @@ def test_killed_half_way_and_run_again_it_ends_where_an_undisturbed_run_does(und
     process = _start(tmp_path)
     _stop_after_exact(process, tmp_path, signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL and not (tmp_path / "exp4.json").exists()
-    first = next((tmp_path / "parts").glob("*exact*.zip"))
+    first = next((tmp_path / "parts").glob("*exact*.part"))
     before = first.stat().st_mtime_ns
     again = _finished(_start(tmp_path))
     assert without_timings(again) == without_timings(undisturbed[0])

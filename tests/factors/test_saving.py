@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from heliograph import storage
 from heliograph.errors import FileFormatError, ModelError
-from heliograph.factors import saving
 from heliograph.factors.black_box import Conduct, factor
 from heliograph.factors.saving import load_factor
 from heliograph.families import Beta, Gaussian
@@ -142,7 +142,7 @@ def resealed(content, change):
     import hashlib
     import io
 
-    body = content[saving._HEAD.size :]
+    body = content[storage.HEAD.size :]
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     change(files)
@@ -151,8 +151,8 @@ def resealed(content, change):
         for name, data in files.items():
             archive.writestr(name, data)
     body = inside.getvalue()
-    digest = hashlib.sha256(struct.pack("<IQ", saving.FORMAT, len(body)) + body).digest()
-    return saving._HEAD.pack(saving._MAGIC, saving.FORMAT, len(body), digest) + body
+    digest = hashlib.sha256(struct.pack("<IQ", storage.FORMAT, len(body)) + body).digest()
+    return storage.HEAD.pack(storage.MAGIC, storage.FORMAT, len(body), digest) + body
 
 
 def test_contents_that_make_no_sense_are_noticed_behind_a_right_checksum(whole, tmp_path):
@@ -197,7 +197,7 @@ def test_contents_that_make_no_sense_are_noticed_behind_a_right_checksum(whole, 
 def zipfile_of(content):
     import io
 
-    with zipfile.ZipFile(io.BytesIO(content[saving._HEAD.size :])) as archive:
+    with zipfile.ZipFile(io.BytesIO(content[storage.HEAD.size :])) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
@@ -239,8 +239,8 @@ def test_a_truncated_file_says_so(whole, tmp_path):
 def test_a_file_of_a_newer_format_says_so(whole, tmp_path):
     _, _, content = whole
     path = tmp_path / "newer.hg"
-    path.write_bytes(content[:8] + struct.pack("<I", saving.FORMAT + 1) + content[12:])
-    with pytest.raises(FileFormatError, match=f"format {saving.FORMAT + 1}, .* reads up to {saving.FORMAT}"):
+    path.write_bytes(content[:8] + struct.pack("<I", storage.FORMAT + 1) + content[12:])
+    with pytest.raises(FileFormatError, match=f"format {storage.FORMAT + 1}, .* reads up to {storage.FORMAT}"):
         load_factor(path, sigmoid)
 
 
@@ -265,7 +265,7 @@ def test_writing_is_all_or_nothing(whole, tmp_path, monkeypatch):
     def full_disk(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(saving.os, "replace", full_disk)
+    monkeypatch.setattr(os, "replace", full_disk)
     with pytest.raises(OSError, match="no space"):
         logistic.save(path)
     assert path.read_bytes() == b"what was there before"

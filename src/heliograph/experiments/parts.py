@@ -9,11 +9,9 @@ arrays; they are kept beside the numbers.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import signal
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from multiprocessing import get_context, parent_process
@@ -24,7 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from heliograph.errors import FileFormatError
 from heliograph.experiments.fingerprint import code_behind, files_in
+from heliograph.storage import flatten, read_archive, understanding, unflatten, write_archive
 
 __all__ = ["Part", "Store", "run_parts"]
 
@@ -58,62 +58,23 @@ class Store:
 
     def path(self, part: Part) -> Path:
         """Where a part's result lies."""
-        return self.folder / f"{part.key}.zip"
+        return self.folder / f"{part.key}.part"
 
     def read(self, part: Part) -> dict[str, Any] | None:
         """The result of a finished part; None if there is none, or what is there cannot be read."""
-        path = self.path(part)
-        if not path.exists():
-            return None
         try:
-            with zipfile.ZipFile(path) as archive:
-                header = json.loads(archive.read("result.json"))
-                arrays = {
-                    name[len("array/") : -len(".npy")]: np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-                    for name in archive.namelist()
-                    if name.startswith("array/")
-                }
-        except (zipfile.BadZipFile, KeyError, ValueError, OSError):
-            return None  # damaged: the part is simply run again
-        return _restore(header, arrays)
+            kept = read_archive(self.path(part), "finished part")
+            with understanding(self.path(part)):
+                return unflatten(kept.header, kept.arrays)
+        except (FileFormatError, OSError):
+            return None  # missing or damaged: the part is simply run
 
     def write(self, part: Part, result: dict[str, Any]) -> None:
-        """Keep a result: written beside its place and moved there, so that a kill leaves no half file."""
+        """Keep a result."""
         self.folder.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, np.ndarray] = {}
-        header = json.dumps(_detach(result, arrays))
-        target = self.path(part)
-        scratch = target.with_suffix(f".{os.getpid()}.tmp")
-        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("result.json", header)
-            for name, array in arrays.items():
-                buffer = io.BytesIO()
-                np.save(buffer, array, allow_pickle=False)
-                archive.writestr(f"array/{name}.npy", buffer.getvalue())
-        os.replace(scratch, target)
-
-
-def _detach(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    if isinstance(value, np.ndarray):
-        arrays[str(len(arrays))] = value
-        return {"__array__": str(len(arrays) - 1)}
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {str(k): _detach(v, arrays) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_detach(v, arrays) for v in value]
-    return value
-
-
-def _restore(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {"__array__"}:
-            return arrays[value["__array__"]]
-        return {k: _restore(v, arrays) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_restore(v, arrays) for v in value]
-    return value
+        header = flatten(result, arrays)
+        write_archive(self.path(part), arrays, header, allow_nan=True)
 
 
 def _call(part: Part) -> dict[str, Any]:

@@ -6,6 +6,7 @@ The folder holds ``NAME.json`` (what tables and checks read), ``NAME.series.npz`
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -22,6 +23,7 @@ from heliograph.errors import ModelError
 from heliograph.experiments.experiment import Experiment, Outcome
 from heliograph.experiments.parts import Part, Store, run_parts
 from heliograph.experiments.registry import EXPERIMENTS
+from heliograph.storage import write_whole
 
 __all__ = [
     "Run",
@@ -225,13 +227,11 @@ def write_outcome(out: Path, outcome: Outcome) -> None:
     arrays: list[np.ndarray] = []
     _flatten(outcome.series, [], paths, arrays)
     named: dict[str, Any] = {"index": np.array(json.dumps(paths)), **{f"a{k}": a for k, a in enumerate(arrays)}}
-    scratch = out / f"{name}.series.{os.getpid()}.tmp"
-    with scratch.open("wb") as file:
-        np.savez_compressed(file, **named)
-    os.replace(scratch, out / f"{name}.series.npz")
-    scratch = out / f"{name}.json.{os.getpid()}.tmp"
-    scratch.write_text(json.dumps(strict_json(outcome.json), indent=1, allow_nan=False) + "\n")
-    os.replace(scratch, out / f"{name}.json")
+    series = io.BytesIO()
+    np.savez_compressed(series, **named)
+    write_whole(out / f"{name}.series.npz", series.getvalue())
+    text = json.dumps(strict_json(outcome.json), indent=1, allow_nan=False) + "\n"
+    write_whole(out / f"{name}.json", text.encode())
 
 
 def _flatten(value: Any, path: list[str], paths: list[list[str]], arrays: list[np.ndarray]) -> None:

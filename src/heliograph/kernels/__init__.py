@@ -6,7 +6,7 @@ from heliograph.kernels.features import FeatureMap, Kernel
 from heliograph.kernels.joint_gaussian import JointGaussian
 from heliograph.kernels.mean_variance import MeanVariance
 from heliograph.kernels.product import Product
-from heliograph.kernels.saving import KERNELS, feature_map_from_state, kernel_from_state
+from heliograph.kernels.registry import KERNELS, feature_map_from_state, kernel_from_state
 from heliograph.kernels.sum import Sum
 from heliograph.kernels.widths import heuristic, joint_grid, mean_variances, median_distance2, median_heuristic
 

@@ -1,4 +1,4 @@
-"""From plain numbers back to a kernel or a feature map; nothing random is stored but the seed."""
+"""Kernels by name, and from their plain description back; nothing random is stored but the seed."""
 
 from __future__ import annotations
 

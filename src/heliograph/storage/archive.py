@@ -1,0 +1,126 @@
+"""The file format: magic word, version, length and checksum, then JSON and arrays in a zip archive.
+
+No code is stored and none is run on reading. The checksum is compared before anything else is looked at, so a damaged
+file is found out whatever was damaged; then what the archive says of its own size, so that a small file cannot fill the
+memory. The same contents are the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.errors import FileFormatError
+from heliograph.storage.whole import write_whole
+
+__all__ = ["FORMAT", "HEAD", "MAGIC", "Archive", "below", "read_archive", "understanding", "write_archive"]
+
+FORMAT = 1  # raised when an older program could not read what this one writes
+MAGIC = b"heliogr\x00"
+HEAD = struct.Struct("<8sIQ32s")  # magic, version, length of what follows, its checksum
+MOST_BYTES = 2**34  # of everything unpacked, 16 GB: an operator of a million messages has 1 GB
+
+
+class Archive(NamedTuple):
+    """What a file holds."""
+
+    arrays: dict[str, np.ndarray]
+    header: Any  # what JSON can hold
+
+
+def write_archive(
+    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], header: Any, *, allow_nan: bool = False
+) -> None:
+    """Write arrays and a header to `path`, replacing what was there in one step.
+
+    Parameters
+    ----------
+    path
+        The file.
+    arrays
+        Arrays of numbers by name; arrays of objects are refused.
+    header
+        What JSON can hold.
+    allow_nan
+        Whether numbers of the header may be NaN or infinite, which other programs may not read.
+    """
+    inside = io.BytesIO()
+    with zipfile.ZipFile(inside, "w", zipfile.ZIP_DEFLATED) as archive:
+        _put(archive, "header.json", json.dumps(header, allow_nan=allow_nan).encode())
+        _put(archive, "names.json", json.dumps(list(arrays)).encode())
+        for k, a in enumerate(arrays.values()):
+            one = io.BytesIO()
+            np.save(one, np.asarray(a), allow_pickle=False)
+            _put(archive, f"{k}.npy", one.getvalue())
+    body = inside.getvalue()
+    write_whole(path, HEAD.pack(MAGIC, FORMAT, len(body), _checksum(FORMAT, body)) + body)
+
+
+def read_archive(path: str | os.PathLike[str], what: str = "file of Heliograph") -> Archive:
+    """Read a file that `write_archive` wrote; whatever is wrong with it is a `FileFormatError`.
+
+    `what` is what it should be, for the sentence about a file that is something else.
+    """
+    name, data = Path(path).name, Path(path).read_bytes()
+    if len(data) < HEAD.size or data[: len(MAGIC)] != MAGIC:
+        raise FileFormatError(f"{name} is not a {what} (its first bytes are not ours)")
+    _, version, length, checksum = HEAD.unpack_from(data)
+    if not 1 <= version <= FORMAT:
+        raise FileFormatError(f"{name} has format {version}, and this version of Heliograph reads up to {FORMAT}")
+    body = data[HEAD.size :]
+    if len(body) != length:
+        raise FileFormatError(f"{name} is truncated or has grown: {len(body)} bytes where {length} were written")
+    if _checksum(version, body) != checksum:
+        raise FileFormatError(f"{name} is corrupt: its checksum does not match its contents")
+    with understanding(path), zipfile.ZipFile(io.BytesIO(body)) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+        if size > MOST_BYTES:
+            raise FileFormatError(f"{name} would unpack to {size} bytes, and no file of ours has over {MOST_BYTES}")
+        header = json.loads(archive.read("header.json"))
+        names = json.loads(archive.read("names.json"))
+        arrays = {
+            str(key): np.load(io.BytesIO(archive.read(f"{k}.npy")), allow_pickle=False) for k, key in enumerate(names)
+        }
+    return Archive(arrays, header)
+
+
+@contextmanager
+def understanding(path: str | os.PathLike[str]) -> Iterator[None]:
+    """A context in which whatever goes wrong with a file's contents is said as one kind of error."""
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except Exception as error:
+        raise FileFormatError(
+            f"{Path(path).name} passes its checksum and still makes no sense ({type(error).__name__}: {error}); it was "
+            "written by another program or another version"
+        ) from error
+
+
+def below(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with `prefix`, without it.
+
+    >>> below({"0/mean": np.zeros(1), "1/mean": np.ones(1)}, "1/")
+    {'mean': array([1.])}
+    """
+    return {k[len(prefix) :]: a for k, a in arrays.items() if k.startswith(prefix)}
+
+
+def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    """Add one entry, with a fixed date, so that the same contents are the same bytes."""
+    archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+
+
+def _checksum(version: int, body: bytes) -> bytes:
+    return hashlib.sha256(struct.pack("<IQ", version, len(body)) + body).digest()
