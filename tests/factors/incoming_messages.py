@@ -67,7 +67,7 @@ def message_of(family: type[Family], rng: np.random.Generator, n: int, wild: boo
         precision = np.where(kind == 7, rng.choice([-0.1, 0.0], n), precision)
         off = (kind == 5) | (kind == 6)
         naturals = np.where(off, 0.0, shift), np.where(off, 0.0, precision)
-        return Gaussian._with_points(naturals, np.where(kind == 5, np.round(mean, 1), np.nan))
+        return Gaussian.with_points(naturals, np.where(kind == 5, np.round(mean, 1), np.nan))
     if family is Gamma:
         shape, rate = spread(rng, n, -1, 4), spread(rng, n, -3, 4)
         shape, rate = (
@@ -75,29 +75,29 @@ def message_of(family: type[Family], rng: np.random.Generator, n: int, wild: boo
             np.where(kind == 7, rng.choice([0, -1.0], n), rate),
         )
         off = (kind == 5) | (kind == 6)
-        return Gamma._with_points(
+        return Gamma.with_points(
             (np.where(off, 0, shape - 1), np.where(off, 0, rate)), np.where(kind == 5, rate, np.nan)
         )
     if family is Beta:
         a, b = spread(rng, n, -1, 4), spread(rng, n, -1, 4)
         a = np.where(kind == 7, -0.5, a)
         off = (kind == 5) | (kind == 6)
-        return Beta._with_points(
+        return Beta.with_points(
             (np.where(off, 0, a - 1), np.where(off, 0, b - 1)), np.where(kind == 5, rng.uniform(0.01, 0.99, n), np.nan)
         )
     if family is Bernoulli:
         l = rng.standard_normal(n) * 10 ** rng.uniform(-2, 2, n)
         off = kind >= 5
-        return Bernoulli._with_points((np.where(off, 0, l),), np.where(kind == 5, rng.integers(0, 2, n), np.nan))
+        return Bernoulli.with_points((np.where(off, 0, l),), np.where(kind == 5, rng.integers(0, 2, n), np.nan))
     if family is Categorical:
         log_p = rng.standard_normal((n, k)) * 10 ** rng.uniform(-2, 1.5, (n, 1))
         off = (kind >= 5)[:, None]
-        return Categorical._with_points((np.where(off, 0, log_p),), np.where(kind == 5, rng.integers(0, k, n), np.nan))
+        return Categorical.with_points((np.where(off, 0, log_p),), np.where(kind == 5, rng.integers(0, k, n), np.nan))
     if family is Dirichlet:
         a = 10.0 ** rng.uniform(-1, 3, (n, k))
         off = ((kind == 5) | (kind == 6))[:, None]
         a = np.where((kind == 7)[:, None], -0.5, a)
-        return Dirichlet._with_points(
+        return Dirichlet.with_points(
             (np.where(off, 0, a - 1),), np.where((kind == 5)[:, None], rng.dirichlet(np.ones(k), n), np.nan)
         )
     assert family is MultivariateGaussian
@@ -111,7 +111,7 @@ def message_of(family: type[Family], rng: np.random.Generator, n: int, wild: boo
     off = ((kind == 5) | (kind == 6))[:, None]
     precision = np.where((kind == 7)[:, None, None], -0.1 * precision, precision)
     naturals = np.where(off, 0, shift), np.where(off[..., None], 0, precision)
-    return MultivariateGaussian._with_points(naturals, np.where((kind == 5)[:, None], mean, np.nan))
+    return MultivariateGaussian.with_points(naturals, np.where((kind == 5)[:, None], mean, np.nan))
 
 
 def extreme_message_of(family: type[Family], rng: np.random.Generator, n: int, k: int = D) -> Family:

@@ -13,7 +13,7 @@ from family_members import FAMILIES, assert_same, draw, event, every_family, few
 from hypothesis import given
 
 from heliograph.errors import HeliographError, ModelError, UnsupportedError
-from heliograph.families import Family, concatenate
+from heliograph.families import Categorical, Family, concatenate
 
 
 # ---- plates -----------------------------------------------------------------------------------------------------------
@@ -50,6 +50,54 @@ def test_joining_keeps_point_masses_in_their_place(family):
     np.testing.assert_array_equal(joined.is_point, [False] * 4 + [True] * 4 + [False] * 4)
     assert_same(joined[4:8], p, 0.0)
     assert joined[:4].point is None
+
+
+@every_family
+def test_entries_are_chosen_from_two_plates_point_masses_included(family):
+    rng = np.random.default_rng(21)
+    a, p = draw(family, rng), points(family, values(family, rng))
+    chosen = np.array([True, False, False, True])
+    for one, other in ((a, p), (p, a), (a, a[::-1]), (p, p[::-1])):
+        both = one.where(chosen, other)
+        assert_same(both[chosen], one[chosen], 0.0)
+        assert_same(both[~chosen], other[~chosen], 0.0)
+    assert a.where(np.ones(4, dtype=bool), p).point is None
+    assert_same(a.where(chosen, a[1])[2], a[1], 0.0)  # one entry serves for all
+
+
+@every_family
+def test_parts_are_joined_at_given_rows_and_later_ones_replace_earlier(family):
+    rng = np.random.default_rng(22)
+    a, p = draw(family, rng), points(family, values(family, rng))
+    rows = [np.array([4, 0, 2, 1]), np.array([3, 1])]
+    joined = family.join([a, p[:2]], rows, 5)
+    np.testing.assert_array_equal(joined.is_point, [False, True, False, True, False])
+    assert_same(joined[[4, 0, 2]], a[:3], 0.0)
+    assert_same(joined[[3, 1]], p[:2], 0.0)
+
+
+@every_family
+def test_an_entry_of_nan_or_infinity_is_not_finite_and_its_neighbours_are(family):
+    rng = np.random.default_rng(23)
+    a = draw(family, rng)
+    np.testing.assert_array_equal(a.finite, True)
+    np.testing.assert_array_equal(a.without(np.array([False, True, False, False])).finite, [True, False, True, True])
+    beyond = family.from_naturals(tuple(np.where(np.isfinite(n), np.inf, n) for n in a.naturals))
+    np.testing.assert_array_equal(beyond.finite, False)
+
+
+def test_an_impossible_category_is_finite():
+    np.testing.assert_array_equal(Categorical([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]).finite, True)
+
+
+@every_family
+def test_the_value_that_stands_in_lies_inside_the_support(family):
+    message = draw(family, np.random.default_rng(24))
+    x = message.somewhere()
+    assert message.in_support(x).all() and np.isfinite(message.log_density(x)).all()
+    low, high = family.support
+    assert ((low <= x) & (x <= high)).all()
+    assert message.point_like(np.broadcast_to(x, (4, *x.shape))).is_point.all()
 
 
 def test_joining_different_families_is_refused_in_a_sentence():

@@ -150,7 +150,7 @@ def _pull(out: Any, c: np.ndarray) -> Family:
         return type(out).from_naturals((shift, precision))
     # out = 0 x says nothing about x, whatever out is
     safe = np.where(scale == 0, 1.0, scale)
-    return type(out)._with_points((shift, precision), np.where(scale == 0, np.nan, out.point / safe))
+    return type(out).with_points((shift, precision), np.where(scale == 0, np.nan, out.point / safe))
 
 
 def _pulled_overlap(x: Any, out: Any, c: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
-from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import EVERY_FAMILY, Family
 from heliograph.numerics.checks import as_real
 from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
@@ -27,8 +27,6 @@ from heliograph.oracles import Answer, Sampler, evaluate, sampler_of
 from heliograph.oracles.reference import reference_of
 
 __all__ = ["BlackBox", "Conduct", "factor"]
-
-_INPUTS: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian, Gamma, Beta, Bernoulli, Categorical, Dirichlet)
 
 
 @dataclass
@@ -168,7 +166,7 @@ class BlackBox(Factor):
         if unknown:
             raise ModelError(f"factor {sampler.name!r} has no inputs {unknown}; data_ranks may name {sampler.inputs}")
         # a built-in factor holds these for its class, a black box for itself
-        families = {**dict.fromkeys(sampler.inputs, _INPUTS), sampler.child: (sampler.output,)}
+        families = {**dict.fromkeys(sampler.inputs, EVERY_FAMILY), sampler.child: (sampler.output,)}
         vars(self).update(
             name=sampler.name,
             ports=sampler.ports,

@@ -8,20 +8,9 @@ import numpy as np
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.prior import Prior, log_overlap
-from heliograph.families import (
-    Bernoulli,
-    Beta,
-    Categorical,
-    Dirichlet,
-    Family,
-    Gamma,
-    Gaussian,
-    MultivariateGaussian,
-)
+from heliograph.families import EVERY_FAMILY, Family
 
 __all__ = ["Equal", "SoftEvidence"]
-
-_ANY = (Gaussian, MultivariateGaussian, Gamma, Beta, Bernoulli, Categorical, Dirichlet)
 
 SoftEvidence = Prior  # the same factor by the name of what it is used for
 
@@ -29,6 +18,7 @@ SoftEvidence = Prior  # the same factor by the name of what it is used for
 class Equal(Factor):
     """``a = b``: each end gets what the other says.
 
+    >>> from heliograph.families import Gaussian
     >>> m = Equal().message("a", {"a": Gaussian(0.0, 1.0), "b": Gaussian(3.0, 2.0)})
     >>> m
     Gaussian(mean 3., variance 2.)
@@ -36,7 +26,7 @@ class Equal(Factor):
 
     name = "equal"
     ports = ("a", "b")
-    families: ClassVar = {"a": _ANY, "b": _ANY}
+    families: ClassVar = {"a": EVERY_FAMILY, "b": EVERY_FAMILY}
     how: ClassVar = {"a": "closed form", "b": "closed form"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -65,7 +55,5 @@ def _read(incoming: Incoming) -> dict[str, Family]:
     a, b = incoming["a"], incoming["b"]
     if isinstance(a, Family) and isinstance(b, Family):
         return {"a": a, "b": b}
-    family = a if isinstance(a, Family) else b
-    extra = (family.naturals[0].shape[-1],) if isinstance(family, Categorical) else ()
-    made = {p: m if isinstance(m, Family) else type(family).point_mass(m, *extra) for p, m in (("a", a), ("b", b))}
-    return made
+    known = a if isinstance(a, Family) else b
+    return {p: m if isinstance(m, Family) else known.point_like(m) for p, m in (("a", a), ("b", b))}

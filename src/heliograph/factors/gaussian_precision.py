@@ -12,7 +12,7 @@ import numpy as np
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.line import add_noise, add_noise_log_scale, choose, gaussian_overlap
+from heliograph.factors.line import add_noise, add_noise_log_scale, gaussian_overlap
 from heliograph.factors.mixing import Mixed, cavity_centre, mix
 from heliograph.families import Family, Gamma, Gaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded_exp
@@ -50,7 +50,7 @@ class GaussianPrecision(Factor):
         tilt = tilt_of_precision(x, mean, precision, power)
         mixed = tilt.mixed(target, other, power)
         sent = mixed.message(target, tilt.valid)
-        return choose(precision.is_point, _known_precision(other, precision, power), sent)
+        return _known_precision(other, precision, power).where(precision.is_point, sent)
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projection of the tilted distribution: mean and variance, or E precision and E log precision."""
@@ -64,7 +64,7 @@ class GaussianPrecision(Factor):
         if not np.any(precision.is_point):
             return belief
         known = _known_precision(other, precision, power) * target
-        return choose(precision.is_point, known, belief)
+        return known.where(precision.is_point, belief)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral over all three; infinite where there is none."""

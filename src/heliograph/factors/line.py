@@ -13,7 +13,6 @@ from heliograph.families import Gaussian
 __all__ = [
     "add_noise",
     "add_noise_log_scale",
-    "choose",
     "gaussian_overlap",
     "stretch",
     "weighted_sum",
@@ -21,16 +20,6 @@ __all__ = [
 ]
 
 _LOG_2PI = float(np.log(2 * np.pi))
-
-
-def choose(condition: np.ndarray, yes: Gaussian, no: Gaussian) -> Gaussian:
-    """The entries of one plate where `condition` holds, of the other elsewhere."""
-    naturals = tuple(np.where(condition, p, q) for p, q in zip(yes.naturals, no.naturals, strict=True))
-    if yes.point is None and no.point is None:
-        return Gaussian.from_naturals(naturals)
-    nothing = np.full(np.shape(naturals[0]), np.nan)
-    point = np.where(condition, nothing if yes.point is None else yes.point, nothing if no.point is None else no.point)
-    return Gaussian.from_naturals(naturals, None if np.isnan(point).all() else point)
 
 
 def stretch(m: Gaussian, constant: np.ndarray | float) -> Gaussian:

@@ -182,7 +182,7 @@ def _point_or_zero(m: MultivariateGaussian) -> np.ndarray:
 def _settled(shift: np.ndarray, precision: np.ndarray, is_point: np.ndarray, point: np.ndarray) -> MultivariateGaussian:
     if not np.any(is_point):
         return MultivariateGaussian.from_naturals((shift, precision))
-    return MultivariateGaussian._with_points(
+    return MultivariateGaussian.with_points(
         (np.broadcast_to(shift, np.shape(point)), precision), np.where(is_point[..., None], point, np.nan)
     )
 

@@ -9,16 +9,7 @@ import numpy as np
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.line import gaussian_overlap
 from heliograph.factors.plane import vector_overlap
-from heliograph.families import (
-    Bernoulli,
-    Beta,
-    Categorical,
-    Dirichlet,
-    Family,
-    Gamma,
-    Gaussian,
-    MultivariateGaussian,
-)
+from heliograph.families import EVERY_FAMILY, Beta, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 
 __all__ = ["Prior", "log_overlap"]
 
@@ -39,13 +30,13 @@ def log_overlap(a: Family, b: Family) -> np.ndarray:
     if isinstance(plain, (Gamma, Beta, Dirichlet)):
         # Bayes' rule at the mean of the product, where the Gamma functions of large parameters cancel in the densities
         log_z = np.where(plain.proper, log_z, np.inf)
-        x = np.where(plain.proper[..., None] if plain.point_rank else plain.proper, plain.mean, _somewhere(plain))
+        x = np.where(plain.proper[..., None] if plain.point_rank else plain.proper, plain.mean, plain.somewhere())
         at_mean = _plain(a).log_density(x) + _plain(b).log_density(x) - plain.log_density(x)
         log_z = np.where(np.isfinite(at_mean) & plain.proper, at_mean, log_z)
     for one, other in ((a, b), (b, a)):
         if one.point is not None:
             at = one.is_point
-            safe = np.where(at[..., None] if one.point_rank else at, one.point, _somewhere(one))
+            safe = np.where(at[..., None] if one.point_rank else at, one.point, one.somewhere())
             log_z = np.where(at, other.log_density(safe), log_z)  # type: ignore[attr-defined]
     return log_z
 
@@ -54,20 +45,12 @@ def _plain(m: Family) -> Family:
     return m.from_naturals(m.naturals)
 
 
-def _somewhere(m: Family) -> np.ndarray:
-    """A value inside the support, to stand where there is no point mass."""
-    if isinstance(m, Dirichlet):
-        k = m.naturals[0].shape[-1]
-        return np.full(k, 1.0 / k)
-    return np.asarray(0.5 if isinstance(m, Beta) else 1.0 if isinstance(m, Gamma) else 0.0)
-
-
 class Prior(Factor):
     """``f(x) = message(x)``: sends the same message whatever comes in."""
 
     name = "prior"
     ports = ("x",)
-    families: ClassVar = {"x": (Gaussian, MultivariateGaussian, Gamma, Beta, Bernoulli, Categorical, Dirichlet)}
+    families: ClassVar = {"x": EVERY_FAMILY}
     how: ClassVar = {"x": "closed form"}
 
     def __init__(self, message: Family | None = None) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from heliograph.errors import ContradictionError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.line import choose, gaussian_overlap, stretch
+from heliograph.factors.line import gaussian_overlap, stretch
 from heliograph.factors.mixing import Mixed, cavity_centre, mix
 from heliograph.families import Gaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around
@@ -50,7 +50,7 @@ class Product(Factor):
             return exact
         tilt = _tilt(a, b, out, ~known)
         sent = _mixed(tilt, to, a, b, out).message(target, tilt.valid)
-        return choose(known, exact, sent)
+        return exact.where(known, sent)
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
         """Mean and variance of the tilted distribution."""
@@ -64,7 +64,7 @@ class Product(Factor):
             return exact * target
         tilt = _tilt(a, b, out, ~known)
         belief = _mixed(tilt, to, a, b, out).belief(target, tilt.valid)
-        return belief if not np.any(known) else choose(known, exact * target, belief)
+        return belief if not np.any(known) else (exact * target).where(known, belief)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of ``m_a(a) m_b(b) m_out(a b)``; infinite where there is none."""
@@ -107,7 +107,7 @@ def _exact(to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> tuple[np.ndarray
         if out.point is not None:
             point = np.where(at & ~zero, out.point / np.where(zero, 1.0, c), np.nan)
         naturals = np.where(at, shift, 0.0), np.where(at, precision, 0.0)
-        return at | out.is_uniform, Gaussian._with_points(naturals, point)
+        return at | out.is_uniform, Gaussian.with_points(naturals, point)
     one, other = _order(a, b)
     at = one.is_point
     exact = stretch(other, np.where(at, one.mean, 1.0))
@@ -117,13 +117,13 @@ def _exact(to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> tuple[np.ndarray
     mb, vb = np.where(free, b.mean, 0.0), np.where(free, b.variance, 1.0)
     tau = 1.0 / (ma**2 * vb + mb**2 * va + va * vb)
     forward = Gaussian.from_naturals((ma * mb * tau, tau))
-    return at | free, choose(at, exact, forward)
+    return at | free, exact.where(at, forward)
 
 
 def _order(a: Gaussian, b: Gaussian) -> tuple[Gaussian, Gaussian]:
     """The two messages with a point mass, if there is one, first."""
     swap = b.is_point & ~a.is_point
-    return choose(swap, b, a), choose(swap, a, b)
+    return b.where(swap, a), a.where(swap, b)
 
 
 class _Tilt(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.families import Categorical, Family
+from heliograph.families import Family
 
 __all__ = ["isolated", "settled"]
 
@@ -52,18 +52,10 @@ def _lost(incoming: Any) -> np.ndarray | None:
     lost = None
     for m in incoming.values():
         if isinstance(m, Family) and not _finite(m):
-            bad = _bad_rows(m)
+            bad = ~m.finite
             if bad.any():
                 lost = bad if lost is None else lost | bad
     return lost
-
-
-def _bad_rows(message: Family) -> np.ndarray:
-    bad = np.zeros(message.shape, dtype=bool)
-    for a, rank in zip(message.naturals, message.ranks, strict=True):
-        wrong = np.isnan(a) | (a == np.inf) if isinstance(message, Categorical) else ~np.isfinite(a)  # -inf: impossible
-        bad |= wrong.any(axis=tuple(range(wrong.ndim - rank, wrong.ndim))) if rank else wrong
-    return bad
 
 
 def settled(message: Family, lost: np.ndarray | None = None) -> Family:
@@ -73,7 +65,7 @@ def settled(message: Family, lost: np.ndarray | None = None) -> Family:
     >>> settled(Gaussian.from_naturals((np.array([1.0, np.inf]), np.array([1.0, 2.0])))).naturals
     (array([ 1., nan]), array([ 1., nan]))
     """
-    bad = _bad_rows(message) if lost is None else _bad_rows(message) | lost
+    bad = ~message.finite if lost is None else ~message.finite | lost
     if not bad.any():
         return message
     return message.without(bad)

@@ -9,7 +9,7 @@ from scipy.special import log_expit
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.line import choose, gaussian_overlap
+from heliograph.factors.line import gaussian_overlap
 from heliograph.factors.mixing import Mixed, branch_probabilities, cavity_centre, mix_branches
 from heliograph.families import Bernoulli, Family, Gaussian
 
@@ -35,7 +35,7 @@ class Select(Factor):
         if to == "s":
             return _log_odds(a, b, out)
         target, mixed, valid = self._mixed(to, a, b, s, out)
-        return choose(s.is_point, self._known(to, a, b, s, out), mixed.message(target, valid))
+        return self._known(to, a, b, s, out).where(s.is_point, mixed.message(target, valid))
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Mean and variance of the mixture, or the probability of s."""
@@ -49,8 +49,8 @@ class Select(Factor):
             return belief
         # elsewhere the two may be different points, which is no contradiction while s is open
         nothing = target.as_uniform()
-        known = choose(s.is_point, self._known(to, a, b, s, out), nothing) * choose(s.is_point, target, nothing)
-        return choose(s.is_point, known, belief)
+        known = self._known(to, a, b, s, out).where(s.is_point, nothing) * target.where(s.is_point, nothing)
+        return known.where(s.is_point, belief)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the two overlaps weighted with p and 1 - p."""
@@ -80,8 +80,8 @@ class Select(Factor):
     def _known(self, to: str, a: Gaussian, b: Gaussian, s: Bernoulli, out: Gaussian) -> Gaussian:
         """The message where s is a point mass."""
         if to == "out":
-            return choose(s.mean == 1, a, b)
-        return choose(s.mean == (1.0 if to == "a" else 0.0), out, out.as_uniform())
+            return a.where(s.mean == 1, b)
+        return out.where(s.mean == (1.0 if to == "a" else 0.0), out.as_uniform())
 
     def _mixed(
         self, to: str, a: Gaussian, b: Gaussian, s: Bernoulli, out: Gaussian

@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 
 from heliograph.errors import ModelError
 from heliograph.families.base import Family
-from heliograph.numerics.checks import as_real, check_rng, short
+from heliograph.numerics.checks import as_real, short
 
 __all__ = ["Bernoulli"]
 
@@ -29,6 +29,8 @@ class Bernoulli(Family):
     __slots__ = ()
     ranks = (0,)
     statistics = ("x",)
+    support = (0.0, 1.0)
+    unsampled = ""
 
     def __init__(self, p: Any) -> None:
         p = as_real("a Bernoulli's probability", p)
@@ -54,11 +56,6 @@ class Bernoulli(Family):
         return cls.from_naturals((np.where(certain, 0.0, l),), np.where(certain, (l > 0) * 1.0, np.nan))
 
     @classmethod
-    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
-        """The constant 1, which is p = 1/2."""
-        return cls.from_naturals((np.zeros(shape),))
-
-    @classmethod
     def point_mass(cls, value: Any) -> Self:
         """Certainty of `value`, 0 or 1; NaN entries become uniform (nothing is known there)."""
         value = np.array(as_real("a Bernoulli's point mass", value))
@@ -76,11 +73,6 @@ class Bernoulli(Family):
         """The member with this mean, which decides the variance too."""
         return cls(mean)
 
-    @classmethod
-    def from_chart_moments(cls, mean: Any, variance: Any = None) -> Self:
-        """The member with this mean, which decides the variance too."""
-        return cls(mean)
-
     # ---- reading ------------------------------------------------------------------------------------------------
     @property
     def log_odds(self) -> np.ndarray:
@@ -92,7 +84,7 @@ class Bernoulli(Family):
     def p(self) -> np.ndarray:
         """The probability of 1."""
         p = expit(self.naturals[0])
-        return p if self.point is None else np.where(self.is_point, self.point, p)
+        return self._or_at_points(p, self.point)
 
     @property
     def mean(self) -> np.ndarray:
@@ -103,7 +95,7 @@ class Bernoulli(Family):
     def variance(self) -> np.ndarray:
         """``p (1 - p)``."""
         v = expit(self.naturals[0]) * expit(-self.naturals[0])
-        return v if self.point is None else np.where(self.is_point, 0.0, v)
+        return self._or_at_points(v, 0.0)
 
     @property
     def proper(self) -> np.ndarray:
@@ -113,10 +105,6 @@ class Bernoulli(Family):
     def expected_statistics(self) -> tuple[np.ndarray]:
         """``E x``, the probability of 1."""
         return (self.p,)
-
-    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance; the chart is the identity."""
-        return self.p, self.variance
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
@@ -128,22 +116,20 @@ class Bernoulli(Family):
     def log_normaliser(self) -> np.ndarray:
         """``log(1 + exp(log_odds))``, so log 2 where uniform; 0 at a point mass."""
         n = -log_expit(-self.naturals[0])
-        return n if self.point is None else np.where(self.is_point, 0.0, n)
+        return self._or_at_points(n, 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log p`` at 1, ``log(1 - p)`` at 0, -inf elsewhere."""
         x = as_real("log_density: x", x)
         l = self.naturals[0]
         log_p = np.where(x == 1, log_expit(l), np.where(x == 0, log_expit(-l), -np.inf))
-        if self.point is None:
-            return log_p
-        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+        return self._log_density_at_points(log_p, x)
 
     def entropy(self) -> np.ndarray:
         """``-p log p - (1 - p) log(1 - p)`` in nats; 0 at a point mass."""
         l = self.naturals[0]
         h = -expit(l) * log_expit(l) - expit(-l) * log_expit(-l)
-        return h if self.point is None else np.where(self.is_point, 0.0, h)
+        return self._or_at_points(h, 0.0)
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` gives 0 to what `self` holds possible."""
@@ -158,11 +144,9 @@ class Bernoulli(Family):
             kl = np.where(other.is_point, np.where(same, 0.0, np.inf), kl)
         return np.maximum(kl, 0.0)
 
-    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Draws of shape ``(*n, *shape)``, 0. or 1."""
-        check_rng(rng)
-        n = (n,) if isinstance(n, int) else n
-        return (rng.random((*n, *self.shape)) < self.p).astype(float)
+    def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        return (rng.random(size) < self.p).astype(float)
 
-    def _parameters_text(self) -> str:
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
         return f"p {short(self.p)}"

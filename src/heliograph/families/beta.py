@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
-from heliograph.errors import ImproperError, ModelError
+from heliograph.errors import ModelError
 from heliograph.families.base import Family, stored
-from heliograph.numerics.checks import as_real, check_fit, check_rng, short
+from heliograph.numerics.checks import as_real, check_fit, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
 from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet
@@ -36,6 +36,8 @@ class Beta(Family):
     chart = "logit"
     ranks = (0, 0)
     statistics = ("log p", "log(1 - p)")
+    support = (0.0, 1.0)
+    unsampled = "improper"
 
     def __init__(self, a: Any, b: Any) -> None:
         a, b = as_real("a Beta's a", a), as_real("a Beta's b", b)
@@ -49,11 +51,6 @@ class Beta(Family):
         self._init((stored(a), stored(b)))
 
     # ---- making -------------------------------------------------------------------------------------------------
-    @classmethod
-    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
-        """The constant 1, which is Beta(1, 1)."""
-        return cls.from_naturals((np.zeros(shape), np.zeros(shape)))
-
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
@@ -132,13 +129,13 @@ class Beta(Family):
     def a(self) -> np.ndarray:
         """The first parameter; infinite at a point mass."""
         a = self.naturals[0] + 1.0
-        return a if self.point is None else np.where(self.is_point, np.inf, a)
+        return self._or_at_points(a, np.inf)
 
     @property
     def b(self) -> np.ndarray:
         """The second parameter; infinite at a point mass."""
         b = self.naturals[1] + 1.0
-        return b if self.point is None else np.where(self.is_point, np.inf, b)
+        return self._or_at_points(b, np.inf)
 
     @property
     def _soft(self) -> np.ndarray:
@@ -164,7 +161,7 @@ class Beta(Family):
             return a / (a + (self.naturals[1] + 1.0))
         soft, a, b = self._safe()
         mean = np.where(soft, a / (a + b), np.nan)
-        return mean if self.point is None else np.where(self.is_point, self.point, mean)
+        return self._or_at_points(mean, self.point)
 
     @property
     def variance(self) -> np.ndarray:
@@ -174,7 +171,7 @@ class Beta(Family):
         variance = (a / s) * (b / s) / (s + 1.0)
         if not soft.all():
             variance = np.where(soft, variance, np.inf)
-        return variance if self.point is None else np.where(self.is_point, 0.0, variance)
+        return self._or_at_points(variance, 0.0)
 
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
         """``E log p`` and ``E log(1 - p)``; -inf at a point mass on the border."""
@@ -192,7 +189,7 @@ class Beta(Family):
         """``E logit p`` and the gap that `from_mean_logit_and_gap` takes, to full relative precision."""
         soft, a, b = self._safe()
         gap = np.where(soft, dirichlet_centre(np.stack([a, b], axis=-1))[1], np.nan)
-        return self.chart_moments()[0], gap if self.point is None else np.where(self.is_point, 0.0, gap)
+        return self.chart_moments()[0], self._or_at_points(gap, 0.0)
 
     def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of ``logit p``; NaN and infinite where the message is improper."""
@@ -203,6 +200,10 @@ class Beta(Family):
             x = np.where(is_point, self.point, 0.5)
             mean, variance = np.where(is_point, _log(x) - _log(1.0 - x), mean), np.where(is_point, 0.0, variance)
         return mean, variance
+
+    def somewhere(self) -> np.ndarray:
+        """The middle."""
+        return np.asarray(0.5)
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
@@ -239,9 +240,7 @@ class Beta(Family):
         at_border = xlogy(self.naturals[0], edge) + xlog1py(self.naturals[1], -edge) - self.log_normaliser()
         at_border = np.where(self.in_support(x), at_border, -np.inf)
         log_p = np.where(border, at_border, np.where(soft, log_p, plain))
-        if self.point is None:
-            return log_p
-        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+        return self._log_density_at_points(log_p, x)
 
     def entropy(self) -> np.ndarray:
         """``-E log Beta(p)`` in nats; -inf at a point mass, NaN where there is no distribution."""
@@ -251,7 +250,7 @@ class Beta(Family):
         gap_a, gap_b, gap_s = digamma_gap(a), digamma_gap(b), digamma_gap(s)
         h = (a - 1.0) * gap_a + (b - 1.0) * gap_b - (s - 2.0) * gap_s + binet(a) + binet(b) - binet(s)
         h = np.where(soft, h + 0.5 * (np.log(a) + np.log(b) - 3.0 * np.log(s) + _LOG_2PI), np.nan)
-        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+        return self._or_at_points(h, -np.inf)
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
@@ -267,17 +266,13 @@ class Beta(Family):
         kl, both = np.maximum(kl + part_a + part_b - part_s, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
-    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Draws of shape ``(*n, *shape)``."""
-        check_rng(rng)
-        if not np.all(self.proper):
-            raise ImproperError("cannot sample a Beta that is improper; give it a prior first")
-        n = (n,) if isinstance(n, int) else n
+    def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         _, a, b = self._safe()
-        draws = rng.beta(a, b, (*n, *self.shape))
-        return draws if self.point is None else np.where(self.is_point, self.point, draws)
+        draws = rng.beta(a, b, size)
+        return self._or_at_points(draws, self.point)
 
-    def _parameters_text(self) -> str:
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
         return f"a {short(self.a)}, b {short(self.b)}"
 
 

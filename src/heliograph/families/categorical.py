@@ -9,7 +9,7 @@ from scipy.special import entr
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
 from heliograph.families.base import Family
-from heliograph.numerics.checks import as_real, check_rng, short
+from heliograph.numerics.checks import as_real, short
 
 __all__ = ["Categorical"]
 
@@ -33,6 +33,7 @@ class Categorical(Family):
     ranks = (1,)
     point_rank = 0
     statistics = ("[x = k]",)
+    unsampled = ""
 
     def __init__(self, p: Any) -> None:
         p = as_real("a Categorical's probabilities", p)
@@ -82,8 +83,7 @@ class Categorical(Family):
     @classmethod
     def uniform(cls, shape: tuple[int, ...] | int = (), n_categories: int = 2) -> Self:
         """The constant 1 on `n_categories` categories."""
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return cls.from_naturals((np.zeros((*shape, n_categories)),))
+        return cls._zeros(shape, n_categories)
 
     @classmethod
     def point_mass(cls, value: Any, n_categories: int) -> Self:
@@ -105,10 +105,9 @@ class Categorical(Family):
         """The member with these probabilities, which decide the variance too."""
         return cls(mean)
 
-    @classmethod
-    def from_chart_moments(cls, mean: Any, variance: Any = None) -> Self:
-        """The member with these probabilities, which decide the variance too."""
-        return cls(mean)
+    def point_like(self, value: Any) -> Self:
+        """Certainty of the categories `value`, of as many as this message has."""
+        return self.point_mass(value, self.n_categories)
 
     # ---- algebra: impossible categories need care, all else is the base's -----------------------------------------
     def __mul__(self, other: Self) -> Self:
@@ -143,6 +142,11 @@ class Categorical(Family):
         out = self.from_naturals((np.where(impossible, 0.0, self.naturals[0]),), self.point)
         out = Family.__pow__(out, exponent)
         return self.from_naturals((np.where(impossible & (e > 0), -np.inf, out.naturals[0]),), out.point)
+
+    @property
+    def finite(self) -> np.ndarray:
+        """Where every natural parameter is a number; a category may be impossible, with a logarithm of -inf."""
+        return self._everywhere([self.naturals[0] < np.inf])
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property
@@ -210,7 +214,7 @@ class Categorical(Family):
     def log_normaliser(self) -> np.ndarray:
         """``log sum_k exp(log_p[k])`` of the parameters as stored, so log K where uniform; 0 at a point mass."""
         n = _log_sum(self.naturals[0])
-        return n if self.point is None else np.where(self.is_point, 0.0, n)
+        return self._or_at_points(n, 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log p[x]`` for category indices x; -inf elsewhere."""
@@ -231,14 +235,12 @@ class Categorical(Family):
         terms = np.where(held, np.where(held, p, 1.0) * gap, 0.0)
         return np.maximum(terms.sum(axis=-1), 0.0)
 
-    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Category indices of shape ``(*n, *shape)``, as integers."""
-        check_rng(rng)
-        n = (n,) if isinstance(n, int) else n
+    def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         edges = np.cumsum(self.p, axis=-1)[..., :-1]
-        return (rng.random((*n, *self.shape))[..., None] >= edges).sum(axis=-1)
+        return (rng.random(size)[..., None] >= edges).sum(axis=-1)
 
-    def _parameters_text(self) -> str:
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
         return f"p {short(self.p)}"
 
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from heliograph.errors import ImproperError, ModelError
+from heliograph.errors import ModelError
 from heliograph.families.base import Family, stored
-from heliograph.numerics.checks import as_real, check_rng, short
+from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence
 from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others
@@ -35,6 +35,8 @@ class Dirichlet(Family):
     ranks = (1,)
     point_rank = 1
     statistics = ("log p",)
+    support = (0.0, 1.0)
+    unsampled = "improper"
 
     def __init__(self, concentration: Any) -> None:
         a = as_real("a Dirichlet's concentration", concentration)
@@ -49,8 +51,7 @@ class Dirichlet(Family):
     @classmethod
     def uniform(cls, shape: tuple[int, ...] | int = (), n_categories: int = 2) -> Self:
         """The constant 1 on the simplex of `n_categories` corners, which is Dirichlet(1, ..., 1)."""
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return cls.from_naturals((np.zeros((*shape, n_categories)),))
+        return cls._zeros(shape, n_categories)
 
     @classmethod
     def point_mass(cls, value: Any) -> Self:
@@ -119,11 +120,6 @@ class Dirichlet(Family):
         return cls._settled(mean * np.where(is_point, 1.0, s)[..., None], is_point, mean)
 
     @classmethod
-    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
-        """The member with this mean whose variances sum to those given."""
-        return cls.from_mean_variance(mean, variance)
-
-    @classmethod
     def _settled(cls, a: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
         if not is_point.any():
             return cls.from_naturals((stored(a),))
@@ -140,7 +136,7 @@ class Dirichlet(Family):
     def concentration(self) -> np.ndarray:
         """The parameters; infinite at a point mass."""
         a = self.naturals[0] + 1.0
-        return a if self.point is None else np.where(self.is_point[..., None], np.inf, a)
+        return self._or_at_points(a, np.inf, 1)
 
     @property
     def proper(self) -> np.ndarray:
@@ -157,7 +153,7 @@ class Dirichlet(Family):
         """The mean vector; NaN where the message is improper."""
         soft, a, s = self._safe()
         mean = np.where(soft[..., None], a / s[..., None], np.nan)
-        return mean if self.point is None else np.where(self.is_point[..., None], self.point, mean)
+        return self._or_at_points(mean, self.point, 1)
 
     @property
     def variance(self) -> np.ndarray:
@@ -165,7 +161,7 @@ class Dirichlet(Family):
         soft, a, s = self._safe()
         s = s[..., None]
         variance = np.where(soft[..., None], (a / s) * (others(a) / s) / (s + 1.0), np.inf)
-        return variance if self.point is None else np.where(self.is_point[..., None], 0.0, variance)
+        return self._or_at_points(variance, 0.0, 1)
 
     def expected_statistics(self) -> tuple[np.ndarray]:
         """``E log p_k``, along the last axis."""
@@ -188,9 +184,9 @@ class Dirichlet(Family):
         is_point = self.is_point
         return np.where(is_point[..., None], self.expected_statistics()[0], log_centre), np.where(is_point, 0.0, gap)
 
-    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and componentwise variance on the simplex."""
-        return self.mean, self.variance
+    def somewhere(self) -> np.ndarray:
+        """The middle of the simplex."""
+        return np.full(self.n_categories, 1.0 / self.n_categories)
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
@@ -227,9 +223,7 @@ class Dirichlet(Family):
         plain = xlogy(self.naturals[0], edge).sum(axis=-1) - self.log_normaliser()
         plain = np.where(nought, -np.inf, plain)
         log_p = np.where(self.in_support(x), np.where(inside & soft, log_p, plain), -np.inf)
-        if self.point is None:
-            return log_p
-        return np.where(self.is_point, np.where((x == self.point).all(axis=-1), 0.0, -np.inf), log_p)
+        return self._log_density_at_points(log_p, x)
 
     def entropy(self) -> np.ndarray:
         """``-E log Dirichlet(p)`` in nats; -inf at a point mass, NaN where there is no distribution."""
@@ -239,7 +233,7 @@ class Dirichlet(Family):
         terms = (a - 1.0) * digamma_gap(a) + 0.5 * (np.log(a) + _LOG_2PI) + binet(a)
         h = terms.sum(axis=-1) - (s - k) * digamma_gap(s) - binet(s) - (k - 0.5) * np.log(s) - 0.5 * _LOG_2PI
         h = np.where(soft, h, np.nan)
-        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+        return self._or_at_points(h, -np.inf)
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
@@ -252,18 +246,14 @@ class Dirichlet(Family):
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
-    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Draws of shape ``(*n, *shape, K)``."""
-        check_rng(rng)
-        if not np.all(self.proper):
-            raise ImproperError("cannot sample a Dirichlet that is improper; give it a prior first")
-        n = (n,) if isinstance(n, int) else n
+    def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         _, a, _ = self._safe()
         # logarithms of gamma draws, for small concentrations would underflow: Gamma(a) = Gamma(a + 1) U^(1 / a)
-        size = (*n, *a.shape)
+        size = (*size, a.shape[-1])
         log_g = np.log(rng.standard_gamma(a + 1.0, size)) - rng.standard_exponential(size) / a
         draws = np.exp(log_g - logsumexp(log_g, axis=-1, keepdims=True))
-        return draws if self.point is None else np.where(self.is_point[..., None], self.point, draws)
+        return self._or_at_points(draws, self.point, 1)
 
-    def _parameters_text(self) -> str:
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
         return f"concentration {short(self.concentration)}"

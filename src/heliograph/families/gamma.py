@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import gammaln
 
-from heliograph.errors import ImproperError, ModelError
+from heliograph.errors import ModelError
 from heliograph.families.base import Family, stored
-from heliograph.numerics.checks import as_real, check_fit, check_rng, short
+from heliograph.numerics.checks import as_real, check_fit, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
 from heliograph.numerics.inverse_digamma import inverse_digamma_gap, inverse_trigamma
@@ -37,6 +37,7 @@ class Gamma(Family):
     chart = "log"
     ranks = (0, 0)
     statistics = ("log x", "-x")
+    support = (0.0, np.inf)
 
     def __init__(self, shape: Any, rate: Any) -> None:
         shape, rate = as_real("a Gamma's shape", shape), as_real("a Gamma's rate", rate)
@@ -50,11 +51,6 @@ class Gamma(Family):
         self._init((stored(shape), np.array(rate)))
 
     # ---- making -------------------------------------------------------------------------------------------------
-    @classmethod
-    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
-        """The constant 1."""
-        return cls.from_naturals((np.zeros(shape), np.zeros(shape)))
-
     @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
@@ -138,12 +134,12 @@ class Gamma(Family):
     def shape_parameter(self) -> np.ndarray:
         """The Gamma's shape (not the plate's); infinite at a point mass."""
         s = self.naturals[0] + 1.0
-        return s if self.point is None else np.where(self.is_point, np.inf, s)
+        return self._or_at_points(s, np.inf)
 
     @property
     def rate(self) -> np.ndarray:
         """The rate, one over the scale; infinite at a point mass."""
-        return self.naturals[1] if self.point is None else np.where(self.is_point, np.inf, self.naturals[1])
+        return self._or_at_points(self.naturals[1], np.inf)
 
     @property
     def _soft(self) -> np.ndarray:
@@ -161,7 +157,7 @@ class Gamma(Family):
         if self.point is None and np.minimum(s, rate).min(initial=1.0) > 0:
             return s / rate
         mean = np.divide(s, rate, out=np.full(np.shape(s), np.nan), where=self._soft)
-        return mean if self.point is None else np.where(self.is_point, self.point, mean)
+        return self._or_at_points(mean, self.point)
 
     @property
     def variance(self) -> np.ndarray:
@@ -172,7 +168,7 @@ class Gamma(Family):
         soft = self._soft
         variance = np.divide(s, rate, out=np.full(np.shape(s), np.inf), where=soft)
         variance = np.divide(variance, rate, out=variance, where=soft)
-        return variance if self.point is None else np.where(self.is_point, 0.0, variance)
+        return self._or_at_points(variance, 0.0)
 
     def _safe(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         soft = self._soft
@@ -193,15 +189,17 @@ class Gamma(Family):
         """``log E x - E log x``, which the shape alone decides, to full relative precision; 0 at a point mass."""
         soft, s, _ = self._safe()
         gap = np.where(soft, digamma_gap(s), np.nan)
-        return gap if self.point is None else np.where(self.is_point, 0.0, gap)
+        return self._or_at_points(gap, 0.0)
 
     def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of ``log x``; NaN and infinite where the message is uniform or improper."""
         soft, s, _ = self._safe()
         variance = np.where(soft, trigamma(s), np.inf)
-        if self.point is not None:
-            variance = np.where(self.is_point, 0.0, variance)
-        return self.expected_statistics()[1], variance
+        return self.expected_statistics()[1], self._or_at_points(variance, 0.0)
+
+    def somewhere(self) -> np.ndarray:
+        """One."""
+        return np.asarray(1.0)
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
@@ -229,9 +227,7 @@ class Gamma(Family):
         power = np.broadcast_to(self.naturals[0], log_p.shape)
         at_zero = np.where(power == 0, np.where(soft, np.log(rate), 0.0), np.where(power > 0, -np.inf, np.inf))
         log_p = np.where(inside, log_p, np.where(x == 0, at_zero, -np.inf))
-        if self.point is None:
-            return log_p
-        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+        return self._log_density_at_points(log_p, x)
 
     def entropy(self) -> np.ndarray:
         """``-E log Gamma(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
@@ -240,7 +236,7 @@ class Gamma(Family):
         gap = digamma_gap(s)
         h = (s - 1.0) * gap + np.log(s / rate) - 0.5 * (np.log(s) - _LOG_2PI) + binet(s)
         h = np.where(soft, h, np.nan)
-        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+        return self._or_at_points(h, -np.inf)
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
@@ -252,16 +248,12 @@ class Gamma(Family):
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
-    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Draws of shape ``(*n, *shape)``."""
-        check_rng(rng)
-        if not np.all(self.proper):
-            raise ImproperError("cannot sample a Gamma that is uniform or improper; give it a prior first")
-        n = (n,) if isinstance(n, int) else n
+    def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         _, s, rate = self._safe()
-        draws = rng.standard_gamma(s, (*n, *self.shape)) / rate
+        draws = rng.standard_gamma(s, size) / rate
         draws = np.maximum(draws, np.finfo(float).tiny)  # a shape near 0 underflows to 0, which is not in the support
-        return draws if self.point is None else np.where(self.is_point, self.point, draws)
+        return self._or_at_points(draws, self.point)
 
-    def _parameters_text(self) -> str:
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
         return f"shape {short(self.shape_parameter)}, rate {short(self.rate)}"

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from heliograph.errors import ImproperError, ModelError
+from heliograph.errors import ModelError
 from heliograph.families.base import Family
-from heliograph.numerics.checks import as_real, check_fit, check_rng, short
+from heliograph.numerics.checks import as_real, check_fit, short
 
 __all__ = ["Gaussian"]
 
@@ -67,11 +67,6 @@ class Gaussian(Family):
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
-    def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
-        """The constant 1."""
-        return cls.from_naturals((np.zeros(shape), np.zeros(shape)))
-
-    @classmethod
     def point_mass(cls, value: Any) -> Self:
         """All mass at `value`; NaN entries become uniform (nothing is known there)."""
         value = np.array(as_real("a Gaussian's point mass", value))
@@ -109,7 +104,7 @@ class Gaussian(Family):
     def precision(self) -> np.ndarray:
         """One over the variance; infinite at a point mass."""
         tau = self.naturals[1]
-        return tau if self.point is None else np.where(self.is_point, np.inf, tau)
+        return self._or_at_points(tau, np.inf)
 
     @property
     def proper(self) -> np.ndarray:
@@ -122,28 +117,19 @@ class Gaussian(Family):
         """The mean; NaN where the message is uniform."""
         shift, tau = self.naturals
         mean = np.divide(shift, tau, out=np.full(np.shape(tau), np.nan), where=tau != 0)
-        return mean if self.point is None else np.where(self.is_point, self.point, mean)
+        return self._or_at_points(mean, self.point)
 
     @property
     def variance(self) -> np.ndarray:
         """The variance; infinite where the message is uniform, negative where it is improper."""
         tau = self.naturals[1]
         variance = np.divide(1.0, tau, out=np.full(np.shape(tau), np.inf), where=tau != 0)
-        return variance if self.point is None else np.where(self.is_point, 0.0, variance)
+        return self._or_at_points(variance, 0.0)
 
     def expected_statistics(self) -> tuple[np.ndarray, np.ndarray]:
         """``E x`` and ``E x^2``."""
         mean = self.mean
         return mean, mean**2 + self.variance
-
-    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance on the chart, here the real line itself."""
-        return self.mean, self.variance
-
-    @classmethod
-    def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
-        """The member with this mean and variance on the chart."""
-        return cls.from_mean_variance(mean, variance)
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
@@ -168,9 +154,7 @@ class Gaussian(Family):
         log_p = np.where(
             tau > 0, 0.5 * (np.log(safe) - _LOG_2PI - safe * (x - mean) ** 2), shift * x - 0.5 * tau * x**2
         )
-        if self.point is None:
-            return log_p
-        return np.where(self.is_point, np.where(x == self.point, 0.0, -np.inf), log_p)
+        return self._log_density_at_points(log_p, x)
 
     def entropy(self) -> np.ndarray:
         """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
@@ -190,13 +174,9 @@ class Gaussian(Family):
         kl = np.maximum(kl, 0.0)  # rounding may take it below
         return np.where(both, kl, self._kl_at_limits(other)) if limits else kl
 
-    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Draws of shape ``(*n, *shape)``."""
-        check_rng(rng)
-        if not np.all(self.proper):
-            raise ImproperError("cannot sample a Gaussian that is uniform or improper; give it a prior first")
-        n = (n,) if isinstance(n, int) else n
-        return self.mean + np.sqrt(self.variance) * rng.standard_normal((*n, *self.shape))
+    def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        return self.mean + np.sqrt(self.variance) * rng.standard_normal(size)
 
-    def _parameters_text(self) -> str:
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
         return f"mean {short(self.mean)}, variance {short(self.variance)}"

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from heliograph.errors import ImproperError, ModelError
+from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.families.gaussian import Gaussian
-from heliograph.numerics.checks import as_real, check_rng, short
+from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.triangular import cholesky, gram, inverse_of_lower, log_diagonal, times, transposed_times
 
 __all__ = ["MultivariateGaussian"]
@@ -65,8 +65,7 @@ class MultivariateGaussian(Family):
     @classmethod
     def uniform(cls, shape: tuple[int, ...] | int = (), dimension: int = 1) -> Self:
         """The constant 1 on vectors of length `dimension`."""
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return cls.from_naturals((np.zeros((*shape, dimension)), np.zeros((*shape, dimension, dimension))))
+        return cls._zeros(shape, dimension)
 
     @classmethod
     def point_mass(cls, value: Any) -> Self:
@@ -152,8 +151,7 @@ class MultivariateGaussian(Family):
         mean = transposed_times(half, times(half, self.naturals[0]))
         if not soft.all():
             mean = np.where(soft[..., None], mean, np.nan)
-        if self.point is not None:
-            mean = np.where(self.is_point[..., None], self.point, mean)
+        mean = self._or_at_points(mean, self.point, 1)
         object.__setattr__(self, "_mean", mean)
         return mean
 
@@ -168,8 +166,7 @@ class MultivariateGaussian(Family):
         if not soft.all():
             nothing = np.where(np.eye(self.dimension, dtype=bool), np.inf, np.nan)
             covariance = np.where(soft[..., None, None], covariance, nothing)
-        if self.point is not None:
-            covariance = np.where(self.is_point[..., None, None], 0.0, covariance)
+        covariance = self._or_at_points(covariance, 0.0, 2)
         object.__setattr__(self, "_covariance", covariance)
         return covariance
 
@@ -202,9 +199,9 @@ class MultivariateGaussian(Family):
         mean, covariance = self.mean, self.covariance
         return mean, covariance + mean[..., :, None] * mean[..., None, :]
 
-    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and componentwise variance on the chart, here the vector itself."""
-        return self.mean, self.variance
+    def somewhere(self) -> np.ndarray:
+        """The origin."""
+        return np.zeros(self.dimension)
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
@@ -228,15 +225,13 @@ class MultivariateGaussian(Family):
             shift, precision = self.naturals
             plain = (shift * x).sum(-1) - 0.5 * np.einsum("...i,...ij,...j->...", x, precision, x)
             log_p = np.where(soft, log_p, plain)
-        if self.point is None:
-            return log_p
-        return np.where(self.is_point, np.where((x == self.point).all(-1), 0.0, -np.inf), log_p)
+        return self._log_density_at_points(log_p, x)
 
     def entropy(self) -> np.ndarray:
         """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
         soft, lower = self._cholesky()
         h = np.where(soft, 0.5 * self.dimension * (_LOG_2PI + 1) - log_diagonal(lower), np.nan)
-        return h if self.point is None else np.where(self.is_point, -np.inf, h)
+        return self._or_at_points(h, -np.inf)
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
@@ -257,21 +252,13 @@ class MultivariateGaussian(Family):
         kl = np.maximum(kl, 0.0)  # rounding may take it below
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
-    def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
-        """Draws of shape ``(*n, *shape, dimension)``."""
-        check_rng(rng)
-        if not np.all(self.proper):
-            raise ImproperError(
-                "cannot sample a MultivariateGaussian that is uniform or improper; give it a prior first"
-            )
-        n = (n,) if isinstance(n, int) else n
-        white = rng.standard_normal((*n, *self.shape, self.dimension))
+    def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        white = rng.standard_normal((*size, self.dimension))
         noise = transposed_times(self.whitener(), white)
-        if self.point is not None:
-            noise = np.where(self.is_point[..., None], 0.0, noise)
-        return self.mean + noise
+        return self.mean + self._or_at_points(noise, 0.0, 1)
 
-    def _parameters_text(self) -> str:
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
         return f"mean {short(self.mean)}, variance {short(self.variance)}"
 
 

@@ -6,17 +6,20 @@ With them an embedding is exact instead of moment-matched: ``E cos(t x + b)`` is
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import digamma, log_expit, loggamma, polygamma
 
 from heliograph.errors import UnsupportedError
 from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families.charts import chart_of
 
-__all__ = ["characteristic", "is_gaussian", "reach"]
+__all__ = ["BORDER", "characteristic", "is_gaussian", "reach"]
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)  # log Gamma's asymptotic series in 1/z, 1/z^3, ...
 _STIRLING_FROM = 20.0  # where the first omitted term, 1 / (1188 z^9), is below 2e-15
-_LEAST = np.exp(-740.0)  # about the least positive number
+BORDER = 740.0  # where a point mass at the border of the support is put on a chart: log of about the least number
 _BLOCK = 2_000_000  # complex numbers held at once by a quadrature
 
 
@@ -29,24 +32,19 @@ def characteristic(message: Family, t: np.ndarray, axis: str = "identity") -> np
     array([[1.    , 0.1353]])
     """
     t = np.asarray(t, dtype=float)
-    charted = axis == "chart" and message.chart != "identity"
-    if isinstance(message, Gaussian):
-        phi = _gaussian(message, t)
-    elif isinstance(message, Gamma):
-        phi = (_log_gamma if charted else _gamma)(message, t)
-    elif isinstance(message, Beta):
-        phi = (_logit_beta if charted else _beta)(message, t)
-    elif isinstance(message, Bernoulli) and not charted:
-        p = np.asarray(message.p)[:, None]
-        phi = 1 - p + p * np.exp(1j * t)
-    else:
+    charted = _charted(message, axis)
+    closed_form = (_ON_THE_CHART if charted else _ON_THE_LINE).get(type(message))
+    if closed_form is None:
         raise UnsupportedError(
             f"there is no closed-form embedding of a {type(message).__name__} on the {axis} axis; "
             "use how='moments', which embeds the Gaussian of the same mean and variance"
         )
+    phi = closed_form(message, t)
     if message.point is not None:
-        value = np.where(message.is_point, message.point, 0.5)  # 0.5 lies in every support and is not used
-        phi = np.where(message.is_point[:, None], np.exp(1j * t * _on_axis(message, value, charted)[:, None]), phi)
+        x = np.where(message.is_point, message.point, message.somewhere())
+        if charted:  # a point mass at the border of the support stays finite on the chart
+            x = np.clip(chart_of(message).coordinates(x), -BORDER, BORDER)
+        phi = np.where(message.is_point[:, None], np.exp(1j * t * x[:, None]), phi)
     return phi
 
 
@@ -57,21 +55,21 @@ def is_gaussian(message: Family) -> bool:
 
 def reach(message: Family, mean: np.ndarray, variance: np.ndarray, axis: str) -> tuple[float, float]:
     """An interval that holds all but 1e-12 of every entry's mass, for the step of a quadrature over frequencies."""
-    if isinstance(message, (Beta, Bernoulli)) and not (axis == "chart" and message.chart != "identity"):
-        return 0.0, 1.0
+    charted = _charted(message, axis)
+    low, high = message.support
+    if not charted and low > -np.inf and high < np.inf:
+        return low, high
     # exponential tails: 28 of their scales is 1e-12, and the scale is at most a deviation on the charts
     far = np.full(np.shape(mean), 30.0)
-    if isinstance(message, Gamma) and axis == "identity":
+    if isinstance(message, Gamma) and not charted:
         far = far * np.maximum(1.0, 1.0 / np.sqrt(np.maximum(message.shape_parameter, 1e-6)))
     far = far * np.sqrt(variance)
     return float(np.min(mean - far)), float(np.max(mean + far))
 
 
-def _on_axis(message: Family, x: np.ndarray, charted: bool) -> np.ndarray:
-    if not charted:
-        return x
-    inside = np.maximum(x, _LEAST)  # a point mass at the border of the support stays finite on the chart
-    return np.log(inside) if message.chart == "log" else np.log(inside) - np.log(np.maximum(1 - x, _LEAST))
+def _charted(message: Family, axis: str) -> bool:
+    """Whether the message is seen on a chart that is not the variable itself."""
+    return axis == "chart" and message.chart != "identity"
 
 
 def _gaussian(message: Gaussian, t: np.ndarray) -> np.ndarray:
@@ -79,6 +77,11 @@ def _gaussian(message: Gaussian, t: np.ndarray) -> np.ndarray:
     mean = np.where(known, message.mean, 0.0)[:, None]
     variance = np.where(known, message.variance, 1.0)[:, None]
     return np.exp(1j * t * mean - 0.5 * variance * t**2)
+
+
+def _bernoulli(message: Bernoulli, t: np.ndarray) -> np.ndarray:
+    p = np.asarray(message.p)[:, None]
+    return 1 - p + p * np.exp(1j * t)
 
 
 def _gamma(message: Gamma, t: np.ndarray) -> np.ndarray:
@@ -169,3 +172,12 @@ def _log_beta_shape(a: float, b: float, u: np.ndarray) -> np.ndarray:
     d = u - mode
     d = np.clip(d, -600.0, 600.0)  # expm1 overflows beyond; the density is 0 there already
     return -a * np.log1p(np.exp(log_expit(-mode)) * np.expm1(-d)) - b * np.log1p(np.exp(log_expit(mode)) * np.expm1(d))
+
+
+_ON_THE_LINE: dict[type[Family], Callable[..., np.ndarray]] = {
+    Gaussian: _gaussian,
+    Gamma: _gamma,
+    Beta: _beta,
+    Bernoulli: _bernoulli,
+}
+_ON_THE_CHART: dict[type[Family], Callable[..., np.ndarray]] = {Gamma: _log_gamma, Beta: _logit_beta}

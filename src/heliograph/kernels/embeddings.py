@@ -16,12 +16,11 @@ import numpy as np
 
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families import Family
-from heliograph.kernels.characteristic import characteristic, is_gaussian
+from heliograph.kernels.characteristic import BORDER, characteristic, is_gaussian
 
 __all__ = ["Embedding", "Incoming", "embed", "embeddable"]
 
 Incoming = Sequence[Any] | Mapping[str, Any]
-_BORDER = 740.0  # where a point mass at the border of the support is put on a chart: log of about the least number
 FAR = 1e4  # widths: where an absent message is put; a frequency of 5 then has a phase of 5e4, exact to 1e-11
 
 
@@ -160,7 +159,7 @@ def _moments(name: str, message: Any, axis: str) -> tuple[np.ndarray, np.ndarray
         )
     if axis == "chart":
         mean, variance = (np.asarray(a, dtype=float) for a in message.chart_moments())
-        mean = np.clip(mean, -_BORDER, _BORDER)
+        mean = np.clip(mean, -BORDER, BORDER)
     else:
         mean, variance = np.asarray(message.mean, dtype=float), np.asarray(message.variance, dtype=float)
     covariance = None

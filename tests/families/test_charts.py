@@ -11,7 +11,7 @@ from heliograph.families import (
     Gaussian,
     MultivariateGaussian,
 )
-from heliograph.operators.chart import chart_of
+from heliograph.families.charts import chart_of
 
 
 def _spread(rng, n, d):
@@ -150,3 +150,34 @@ def test_features_of_a_large_gamma_are_its_chart_moments():
     message = Gamma(1e6, [2.0, 1e3])
     mean, variance = message.chart_moments()
     assert np.allclose(chart_of(message).features(message), np.stack([mean, np.log(variance)], 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_value_comes_back_from_its_coordinates(family):
+    rng = np.random.default_rng(6)
+    message, _ = _plates(rng)[family]
+    chart, x = chart_of(message), message.sample(rng, 5)
+    np.testing.assert_allclose(chart.value(chart.coordinates(x)), x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", ["gamma", "beta"])
+def test_the_jacobian_is_the_slope_of_the_value(family):
+    chart = chart_of(_plates(np.random.default_rng(7))[family][0])
+    u, h = np.linspace(-3, 3, 7), 1e-6
+    slope = (chart.value(u + h) - chart.value(u - h)) / (2 * h)
+    np.testing.assert_allclose(chart.log_jacobian(u), np.log(slope), atol=1e-9)  # h^2, and rounding over h
+
+
+def test_the_jacobian_of_the_simplex_is_the_determinant_of_its_slopes():
+    chart = chart_of(Dirichlet([2.0, 3.0, 4.0]))
+    u, h = np.array([0.3, -1.1]), 1e-6
+    slopes = np.stack([(chart.value(u + h * e) - chart.value(u - h * e))[:2] / (2 * h) for e in np.eye(2)])
+    np.testing.assert_allclose(chart.log_jacobian(u), np.log(abs(np.linalg.det(slopes))), atol=1e-8)
+
+
+def test_a_value_on_the_edge_of_the_support_is_infinite_and_can_be_moved_inside():
+    for message, edge, infinite in ((Gamma(1.0, 1.0), 0.0, -np.inf), (Beta(1.0, 1.0), 1.0, np.inf)):
+        chart = chart_of(message)
+        assert chart.coordinates(edge) == infinite
+        inside = chart.inside(edge)
+        assert inside != edge and np.isfinite(chart.coordinates(inside)) and message.in_support(inside)

@@ -1,0 +1,179 @@
+# ruff: noqa: D102  (what each method gives is said once, at `Chart`)
+"""Charts of the families of one real number: Gaussian on the line, Gamma on ``log x``, Beta on ``logit p``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from heliograph.families.beta import Beta
+from heliograph.families.charts.chart import Unchanged
+from heliograph.families.gamma import Gamma
+from heliograph.families.gaussian import Gaussian
+from heliograph.numerics.gamma_function import trigamma, trigamma_excess, trigammas
+
+__all__ = ["IdentityChart", "LogChart", "LogitChart", "ScalarChart"]
+
+_MOST = (
+    20.0  # |log ratio| beyond which a correction is cut: no belief is e^20 times narrower than a fair reference of it
+)
+_TINY = float(np.finfo(float).tiny)
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
+class ScalarChart:
+    """What Gaussian, Gamma and Beta share: a mean and a variance on the chart."""
+
+    n_outputs, scalar = 2, True
+    family: Any
+
+    def moments(self, message):
+        return message.chart_moments()
+
+    def plain(self, n):
+        return np.zeros(n), np.ones(n)
+
+    def gap(self, moments, reference):
+        mean, variance = reference
+        m, v = moments
+        out = np.empty((len(mean), 2))
+        np.subtract(m, mean, out=out[:, 0])
+        out[:, 0] /= np.sqrt(variance)
+        np.log(v / variance, out=out[:, 1])
+        return out
+
+    def _corrected(self, target, reference):
+        mean, variance = reference
+        ratio = np.exp(np.clip(target[:, 1], -_MOST, _MOST))
+        return mean + np.sqrt(variance) * target[:, 0], variance * ratio
+
+    def belief(self, target, reference):
+        return self.family.from_chart_moments(*self._corrected(target, reference))
+
+    def noise(self, belief, covariance, reference):
+        return np.stack([covariance[:, 0, 0] / reference[1], covariance[:, 1, 1]], axis=1)
+
+
+class IdentityChart(Unchanged, ScalarChart):
+    """Gaussian: the line itself."""
+
+    family = Gaussian
+
+    def log_jacobian(self, u):
+        return np.zeros(np.shape(u))
+
+    def moments(self, message):
+        if message.point is not None:
+            return message.chart_moments()
+        variance = 1.0 / message.naturals[1]
+        return message.naturals[0] * variance, variance
+
+    def features(self, message):
+        shift, tau = message.naturals
+        out = np.empty((len(tau), 2))
+        np.divide(shift, tau, out=out[:, 0])
+        np.log(tau, out=out[:, 1])
+        return out
+
+    def from_features(self, features):
+        tau = np.exp(features[:, 1])
+        return Gaussian.from_naturals((features[:, 0] * tau, tau))
+
+    def belief(self, target, reference):
+        m, v = self._corrected(target, reference)
+        tau = 1.0 / v
+        return Gaussian.from_naturals((m * tau, tau))
+
+    def weights(self, target, reference):
+        out = np.empty(target.shape)
+        np.exp(-np.clip(target[:, 1], -_MOST, _MOST), out=out[:, 0])
+        out[:, 0] *= 0.5
+        out[:, 1] = 0.25
+        return out
+
+
+class LogChart(ScalarChart):
+    """Gamma: ``log x``."""
+
+    family = Gamma
+
+    def coordinates(self, x):
+        return np.log(x, out=np.full(np.shape(x), -np.inf), where=np.asarray(x) > 0)
+
+    def value(self, u):
+        return np.exp(np.clip(u, -708.0, 709.0))  # the ends of double precision
+
+    def inside(self, x):
+        return np.maximum(x, _TINY)
+
+    def log_jacobian(self, u):
+        return u
+
+    def features(self, message):
+        log_shape = np.log(message.naturals[0] + 1.0)
+        return np.stack([log_shape - np.log(message.naturals[1]), -log_shape], axis=1)
+
+    def from_features(self, features):
+        shape = np.exp(-features[:, 1])
+        return Gamma.from_naturals((shape - 1.0, shape * np.exp(-features[:, 0])))
+
+    def belief(self, target, reference):
+        mean, variance = self._corrected(target, reference)
+        belief = Gamma.from_chart_moments(np.clip(mean, -600.0, 600.0), variance)
+        power, rate = belief.naturals
+        return Gamma.from_naturals((power, np.clip(rate, 1e-300, 1e300)))  # a wild target must not underflow to rate 0
+
+    def weights(self, target, reference):
+        belief = self.belief(target, reference)
+        s = belief.naturals[0] + 1.0
+        psi1, psi2 = trigammas(s)
+        # the Fisher form in (log shape, log rate) seen through mean = psi(s) - log r and log variance = log psi'(s)
+        by_mean = 0.5 * s * reference[1]
+        by_log_variance = 0.5 * psi1**3 * trigamma_excess(s) / psi2**2
+        return np.stack([by_mean, by_log_variance], axis=1)
+
+
+class LogitChart(ScalarChart):
+    """Beta: ``logit p``."""
+
+    family = Beta
+
+    def coordinates(self, x):
+        x = np.asarray(x, dtype=float)
+        inside = (x > 0) & (x < 1)
+        safe = np.where(inside, x, 0.5)
+        return np.where(inside, np.log(safe) - np.log1p(-safe), np.where(x <= 0, -np.inf, np.inf))
+
+    def value(self, u):
+        return self.inside(expit(u))
+
+    def inside(self, x):
+        return np.clip(x, _TINY, _BELOW_ONE)
+
+    def log_jacobian(self, u):
+        return log_expit(u) + log_expit(-u)
+
+    def features(self, message):
+        a, b = message.naturals[0] + 1.0, message.naturals[1] + 1.0
+        return np.stack([np.log(a / b), np.log(1.0 / a + 1.0 / b)], axis=1)
+
+    def from_features(self, features):
+        # 1/a + 1/b = (1 + a/b) / a = (1 + b/a) / b
+        log_odds, spread = features.T
+        return Beta.from_naturals(
+            ((1.0 + np.exp(log_odds)) * np.exp(-spread) - 1.0, (1.0 + np.exp(-log_odds)) * np.exp(-spread) - 1.0)
+        )
+
+    def weights(self, target, reference):
+        belief = self.belief(target, reference)
+        a, b = belief.naturals[0] + 1.0, belief.naturals[1] + 1.0
+        (a1, a2), (b1, b2), s1 = trigammas(a), trigammas(b), trigamma(a + b)
+        variance = a1 + b1
+        # how (a, b) move with the chart mean and with the log chart variance: columns of the inverse of the
+        # Jacobian [[a1, -b1], [-a2 / variance, -b2 / variance]]
+        det = a1 * b2 + b1 * a2
+        moves = ((b2 / det, -a2 / det), (-variance * b1 / det, -variance * a1 / det))
+        forms = [0.5 * (a1 * x**2 + b1 * y**2 - s1 * (x + y) ** 2) for x, y in moves]
+        return np.stack([forms[0] * reference[1], forms[1]], axis=1)

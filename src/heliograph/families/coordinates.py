@@ -1,0 +1,251 @@
+"""Members of each family as rows of numbers, and back: the two coordinate systems that beliefs are learned in.
+
+`statistics` are the expected sufficient statistics, as in the paper's text; `logs` are (mean, log variance), (log a,
+log b), (log shape, log rate) and the like, as in its authors' program. Back-maps never raise: they say which rows are
+members of the family, and put a placeholder where a row is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.errors import UnsupportedError
+from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+
+__all__ = ["Coordinates", "event_size", "logs_of", "naturals_of", "statistics_of"]
+
+_LARGE = 1e150  # its square is still a number
+_FAR = 600.0  # exp(600) squared is still a finite number; no message has a logarithm of a parameter beyond it
+
+
+class Coordinates(NamedTuple):
+    """One coordinate system on one family."""
+
+    names: Callable[[int], list[str]]  # event size -> a name for each column
+    encode: Callable[[Any], np.ndarray]  # members (n,) -> (n, q); anything where they are not proper
+    decode: Callable[[np.ndarray, int], tuple[Family, np.ndarray]]  # (n, q) and event size -> members, valid (n,)
+
+
+def event_size(message: Family) -> int:
+    """The length of a vector's or a table's event axis; 1 for scalars."""
+    a, rank = message.naturals[0], message.ranks[0]
+    return a.shape[-1] if rank else 1
+
+
+def _rows(*columns: np.ndarray) -> np.ndarray:
+    return np.stack(columns, axis=-1)
+
+
+def _small(y: np.ndarray) -> np.ndarray:
+    return np.asarray((np.abs(y) < _FAR).all(axis=-1))
+
+
+def _safe(y: np.ndarray, valid: Any, instead: Any) -> np.ndarray:
+    return np.where(valid[:, None], y, instead)
+
+
+def _fixed(*names: str) -> Callable[[int], list[str]]:
+    return lambda d: list(names)
+
+
+# ---- scalars ---------------------------------------------------------------------------------------------------------
+def _gaussian_statistics(y: np.ndarray, d: int) -> tuple[Gaussian, np.ndarray]:
+    finite = (np.abs(y) < _LARGE).all(axis=-1)
+    y = _safe(y, finite, (0.0, 1.0))
+    variance = y[:, 1] - y[:, 0] ** 2
+    valid = finite & (variance > 0)
+    return Gaussian.from_mean_variance(y[:, 0], np.where(valid, variance, 1.0)), valid
+
+
+def _gaussian_logs(y: np.ndarray, d: int) -> tuple[Gaussian, np.ndarray]:
+    valid = np.isfinite(y[:, 0]) & (np.abs(y[:, 1]) < _FAR)
+    y = _safe(y, valid, 0.0)
+    return Gaussian.from_mean_variance(y[:, 0], np.exp(y[:, 1])), valid
+
+
+def _beta_statistics(y: np.ndarray, d: int) -> tuple[Beta, np.ndarray]:
+    valid = (y < 0).all(axis=-1) & (y > -_FAR).all(axis=-1)
+    y = _safe(y, valid, -1.0)
+    valid &= np.exp(y).sum(axis=-1) < 1 - 1e-12  # the two exponentials of a Beta's statistics add to less than 1
+    return Beta.from_statistics(*_safe(y, valid, -1.0).T), valid
+
+
+def _gamma_statistics(y: np.ndarray, d: int) -> tuple[Gamma, np.ndarray]:
+    valid = np.isfinite(y).all(axis=-1) & (y[:, 0] > 0)
+    y = _safe(y, valid, (1.0, -1.0))
+    valid &= np.log(y[:, 0]) - y[:, 1] > 1e-12  # Jensen
+    y = _safe(y, valid, (1.0, -1.0))
+    return Gamma.from_statistics(y[:, 0], y[:, 1]), valid
+
+
+def _pair_of_logs(family: Any) -> Callable[[np.ndarray, int], tuple[Family, np.ndarray]]:
+    def decode(y: np.ndarray, d: int) -> tuple[Family, np.ndarray]:
+        valid = _small(y)
+        return family(*np.exp(_safe(y, valid, 0.0)).T), valid
+
+    return decode
+
+
+def _bernoulli_statistics(y: np.ndarray, d: int) -> tuple[Bernoulli, np.ndarray]:
+    valid = (y[:, 0] > 0) & (y[:, 0] < 1)
+    return Bernoulli(np.where(valid, y[:, 0], 0.5)), valid
+
+
+def _bernoulli_logs(y: np.ndarray, d: int) -> tuple[Bernoulli, np.ndarray]:
+    valid = _small(y)
+    return Bernoulli.from_log_odds(np.where(valid, y[:, 0], 0.0)), valid
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+def _upper(square: np.ndarray) -> np.ndarray:
+    i, j = np.triu_indices(square.shape[-1])
+    return square[:, i, j]
+
+
+def _square(upper: np.ndarray, d: int) -> np.ndarray:
+    out = np.empty((len(upper), d, d))
+    i, j = np.triu_indices(d)
+    out[:, i, j] = out[:, j, i] = upper
+    return out
+
+
+def _vector_names(second: str) -> Callable[[int], list[str]]:
+    return lambda d: [f"mean {i}" for i in range(d)] + [f"{second} {i}{j}" for i in range(d) for j in range(i, d)]
+
+
+def _vector_statistics(message: MultivariateGaussian) -> np.ndarray:
+    first, second = message.expected_statistics()
+    return np.concatenate([first, _upper(second)], axis=-1)
+
+
+def _vector_from_statistics(y: np.ndarray, d: int) -> tuple[MultivariateGaussian, np.ndarray]:
+    finite = (np.abs(y) < _LARGE).all(axis=-1)
+    y = _safe(y, finite, 0.0)
+    mean = y[:, :d]
+    covariance = _square(y[:, d:], d) - mean[:, :, None] * mean[:, None, :]
+    lowest = np.linalg.eigvalsh(covariance)
+    valid = finite & (lowest[:, 0] > 1e-13 * np.abs(lowest[:, -1]))
+    return MultivariateGaussian(mean, np.where(valid[:, None, None], covariance, np.eye(d))), valid
+
+
+def _vector_logs(message: MultivariateGaussian) -> np.ndarray:
+    covariance = message.covariance
+    good = message.proper & ~message.is_point
+    values, vectors = np.linalg.eigh(np.where(good[:, None, None], covariance, np.eye(covariance.shape[-1])))
+    good &= values[:, 0] > 0
+    log = (vectors * np.log(np.where(good[:, None], values, 1.0))[:, None, :]) @ np.swapaxes(vectors, -1, -2)
+    y = np.concatenate([message.mean, _upper(log)], axis=-1)
+    return np.where(good[:, None], y, np.nan)
+
+
+def _vector_from_logs(y: np.ndarray, d: int) -> tuple[MultivariateGaussian, np.ndarray]:
+    valid = np.isfinite(y[:, :d]).all(axis=-1) & _small(y[:, d:])
+    y = _safe(y, valid, 0.0)
+    values, vectors = np.linalg.eigh(_square(y[:, d:], d))
+    # a condition beyond 1e12 is not a covariance that can be inverted
+    valid &= (values[:, -1] - values[:, 0] < np.log(1e12)) & (np.abs(values) < _FAR).all(axis=-1)
+    values = np.where(valid[:, None], values, 0.0)
+    covariance = (vectors * np.exp(values)[:, None, :]) @ np.swapaxes(vectors, -1, -2)
+    return MultivariateGaussian(y[:, :d], 0.5 * (covariance + np.swapaxes(covariance, -1, -2))), valid
+
+
+def _table_names(what: str) -> Callable[[int], list[str]]:
+    return lambda d: [f"{what} {k}" for k in range(d)]
+
+
+def _categorical_statistics(y: np.ndarray, d: int) -> tuple[Categorical, Any]:
+    valid = np.isfinite(y).all(axis=-1) & (y > 0).all(axis=-1)
+    y = _safe(y, valid, 1.0)
+    return Categorical(y / y.sum(axis=-1, keepdims=True)), valid
+
+
+def _categorical_encode(message: Categorical) -> np.ndarray:
+    p = message.p
+    log_p = np.log(p, out=np.full(p.shape, -np.inf), where=p > 0)
+    possible = (p > 0).all(axis=-1, keepdims=True)
+    return np.where(possible, log_p - np.where(possible, log_p, 0.0).mean(axis=-1, keepdims=True), np.nan)
+
+
+def _categorical_logs(y: np.ndarray, d: int) -> tuple[Categorical, Any]:
+    small = _small(y)
+    y = _safe(y, small, 0.0)
+    y = y - y.max(axis=-1, keepdims=True)
+    valid = small & _small(y)
+    p = np.exp(_safe(y, valid, 0.0))
+    return Categorical(p / p.sum(axis=-1, keepdims=True)), valid
+
+
+def _dirichlet_statistics(y: np.ndarray, d: int) -> tuple[Dirichlet, np.ndarray]:
+    valid = (y < 0).all(axis=-1) & (y > -_FAR).all(axis=-1)
+    valid &= np.exp(_safe(y, valid, -np.log(2 * d))).sum(axis=-1) < 1 - 1e-12
+    return Dirichlet.from_statistics(_safe(y, valid, -np.log(2 * d))), valid
+
+
+def _dirichlet_logs(y: np.ndarray, d: int) -> tuple[Dirichlet, np.ndarray]:
+    valid = _small(y)
+    return Dirichlet(np.exp(_safe(y, valid, 0.0))), valid
+
+
+def _log(x: np.ndarray) -> np.ndarray:
+    return np.log(x, out=np.full(np.shape(x), np.nan), where=(x > 0) & np.isfinite(x))
+
+
+_STATISTICS: dict[type[Family], Coordinates] = {
+    Gaussian: Coordinates(_fixed("E x", "E x^2"), lambda m: _rows(*m.expected_statistics()), _gaussian_statistics),
+    Beta: Coordinates(_fixed("E log p", "E log(1-p)"), lambda m: _rows(*m.expected_statistics()), _beta_statistics),
+    Gamma: Coordinates(_fixed("E x", "E log x"), lambda m: _rows(*m.expected_statistics()), _gamma_statistics),
+    Bernoulli: Coordinates(_fixed("E x"), lambda m: _rows(*m.expected_statistics()), _bernoulli_statistics),
+    MultivariateGaussian: Coordinates(_vector_names("E xx"), _vector_statistics, _vector_from_statistics),
+    Categorical: Coordinates(_table_names("p"), lambda m: m.p, _categorical_statistics),
+    Dirichlet: Coordinates(_table_names("E log p"), lambda m: m.expected_statistics()[0], _dirichlet_statistics),
+}
+_LOGS: dict[type[Family], Coordinates] = {
+    Gaussian: Coordinates(_fixed("mean", "log variance"), lambda m: _rows(m.mean, _log(m.variance)), _gaussian_logs),
+    Beta: Coordinates(_fixed("log a", "log b"), lambda m: _rows(_log(m.a), _log(m.b)), _pair_of_logs(Beta)),
+    Gamma: Coordinates(
+        _fixed("log shape", "log rate"), lambda m: _rows(_log(m.shape_parameter), _log(m.rate)), _pair_of_logs(Gamma)
+    ),
+    Bernoulli: Coordinates(_fixed("log odds"), lambda m: _rows(m.log_odds), _bernoulli_logs),
+    MultivariateGaussian: Coordinates(_vector_names("log covariance"), _vector_logs, _vector_from_logs),
+    Categorical: Coordinates(_table_names("log p"), _categorical_encode, _categorical_logs),
+    Dirichlet: Coordinates(_table_names("log concentration"), lambda m: _log(m.naturals[0] + 1.0), _dirichlet_logs),
+}
+
+
+def _find(table: dict[type[Family], Coordinates], family: type[Family]) -> Coordinates:
+    if family not in table:
+        raise UnsupportedError(
+            f"no operator learns messages of {family.__name__}; there are {sorted(f.__name__ for f in table)}"
+        )
+    return table[family]
+
+
+def statistics_of(family: type[Family]) -> Coordinates:
+    """Expected sufficient statistics as coordinates.
+
+    >>> statistics_of(Gaussian).encode(Gaussian([1.0, 0.0], 2.0))
+    array([[1., 3.],
+           [0., 2.]])
+    """
+    return _find(_STATISTICS, family)
+
+
+def logs_of(family: type[Family]) -> Coordinates:
+    """Coordinates of the real line each: a prediction can be anything and is still a member of the family.
+
+    >>> member, valid = logs_of(Beta).decode(np.array([[0.0, np.log(2.0)]]), 1)
+    >>> member, valid
+    (Beta[a 1., b 2.], array([ True]))
+    """
+    return _find(_LOGS, family)
+
+
+def naturals_of(message: Family) -> np.ndarray:
+    """The natural parameters of each entry in one row, the upper triangle of a symmetric matrix."""
+    parts = []
+    for a, rank in zip(message.naturals, message.ranks, strict=True):
+        parts.append(a[:, None] if rank == 0 else a if rank == 1 else _upper(a))
+    return np.concatenate(parts, axis=-1)
