@@ -5,30 +5,57 @@ No message here looks at its own port, so each is computed directly and loses no
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from heliograph.factors import line, plane
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
-from heliograph.factors.line import (
-    gaussian_overlap,
-    stretch,
-    weighted_sum,
-    weighted_sum_log_scale,
-)
-from heliograph.factors.plane import (
-    linked_log_z,
-    vector_move,
-    vector_overlap,
-    vector_stretch,
-    vector_sum,
-)
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 
 __all__ = ["Difference", "Scale", "Shift", "Sum"]
 
 _BOTH = (Gaussian, MultivariateGaussian)
+
+
+class _Algebra(NamedTuple):
+    """Operations on messages to numbers, or to vectors; what each does is said at the first of them."""
+
+    rank: int  # event axes of a value
+    weighted_sum: Callable[..., Family]
+    linked_log_z: Callable[..., np.ndarray]
+    stretch: Callable[..., Family]
+    move: Callable[..., Family]
+    moved_overlap: Callable[..., np.ndarray]
+    overlap: Callable[..., np.ndarray]
+
+
+_ALGEBRAS: dict[type[Family], _Algebra] = {
+    Gaussian: _Algebra(
+        0,
+        line.weighted_sum,
+        line.linked_log_z,
+        line.stretch,
+        line.move,
+        line.moved_overlap,
+        line.gaussian_overlap,
+    ),
+    MultivariateGaussian: _Algebra(
+        1,
+        plane.vector_sum,
+        plane.vector_linked_log_z,
+        plane.vector_stretch,
+        plane.vector_move,
+        plane.vector_moved_overlap,
+        plane.vector_overlap,
+    ),
+}
+
+
+def _algebra(message: Family) -> _Algebra:
+    return _ALGEBRAS[type(message)]
 
 
 class _Signed(Factor):
@@ -48,17 +75,12 @@ class _Signed(Factor):
             "b": ("out", "a", self.sign, -self.sign),
         }[to]
         x, y = as_message(self, incoming, first), as_message(self, incoming, second)
-        if isinstance(x, MultivariateGaussian):
-            return vector_sum(x, y, c, d)
-        return weighted_sum(x, y, c, d)
+        return _algebra(x).weighted_sum(x, y, c, d)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log N(m_out; m_a + sign m_b, v_out + v_a + v_b)``."""
         a, b, out = (as_message(self, incoming, p) for p in self.ports)
-        if isinstance(a, MultivariateGaussian):
-            return linked_log_z(a, b, out, self.sign)
-        forward = gaussian_overlap(weighted_sum(a, b, 1.0, self.sign), out)
-        return np.asarray(forward + weighted_sum_log_scale(a, b, 1.0, self.sign))
+        return _algebra(a).linked_log_z(a, b, out, self.sign)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The other two ports."""
@@ -91,9 +113,7 @@ class Scale(Factor):
         self.check_port(to)
         c = as_data(self, incoming, "constant")
         m = as_message(self, incoming, "x" if to == "out" else "out")
-        if to == "x":
-            return _pull(m, c)
-        return vector_stretch(m, c) if isinstance(m, MultivariateGaussian) else stretch(m, c)
+        return _pull(m, c) if to == "x" else _algebra(m).stretch(m, c)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of ``m_x(x) m_out(c x)``."""
@@ -119,32 +139,24 @@ class Shift(Factor):
         self.check_port(to)
         c = as_data(self, incoming, "constant")
         m = as_message(self, incoming, "x" if to == "out" else "out")
-        return _move(m, c if to == "out" else -c)
+        return _algebra(m).move(m, c if to == "out" else -c)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of ``m_x(x) m_out(x + c)``."""
         c = as_data(self, incoming, "constant")
         x, out = as_message(self, incoming, "x"), as_message(self, incoming, "out")
-        if isinstance(x, MultivariateGaussian):
-            return vector_overlap(vector_move(x, c), out)
-        point = Gaussian.point_mass(c)
-        return np.asarray(gaussian_overlap(weighted_sum(x, point), out) + weighted_sum_log_scale(x, point))
+        return _algebra(x).moved_overlap(x, c, out)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The other end and the constant."""
         return frozenset(self.ports) - {to}
 
 
-def _move(m: Any, c: np.ndarray) -> Family:
-    if isinstance(m, MultivariateGaussian):
-        return vector_move(m, c)
-    return weighted_sum(m, Gaussian.point_mass(c))
-
-
 def _pull(out: Any, c: np.ndarray) -> Family:
     """The message to x of the message to c x: ``m_out(c x)`` as a function of x."""
-    scale = c[..., None] if isinstance(out, MultivariateGaussian) else c
-    square = scale[..., None] ** 2 if isinstance(out, MultivariateGaussian) else scale**2
+    vector = _algebra(out).rank == 1
+    scale = c[..., None] if vector else c
+    square = scale[..., None] ** 2 if vector else scale**2
     shift, precision = out.naturals[0] * scale, out.naturals[1] * square
     if out.point is None:
         return type(out).from_naturals((shift, precision))
@@ -155,15 +167,10 @@ def _pull(out: Any, c: np.ndarray) -> Family:
 
 def _pulled_overlap(x: Any, out: Any, c: np.ndarray) -> np.ndarray:
     """``log`` of the integral of ``m_x(x) m_out(c x)``, points of `out` as densities in out."""
-    if isinstance(x, MultivariateGaussian):
-        d = x.naturals[0].shape[-1]
-        zero = MultivariateGaussian.point_mass(np.zeros(d))
-        forward = vector_overlap(vector_stretch(x, c), out)
-        at_zero = vector_overlap(zero, out)
-    else:
-        d = 1
-        forward = gaussian_overlap(stretch(x, c), out)
-        at_zero = gaussian_overlap(Gaussian.point_mass(0.0), out)
+    algebra = _algebra(x)
+    forward = algebra.overlap(algebra.stretch(x, c), out)
+    origin = x.somewhere()
+    at_zero = algebra.overlap(x.point_like(origin), out)
     # an improper m_x is not normalised, nor is its stretched message: the change of variable is left over
-    jacobian = np.where(x.proper | (c == 0), 0.0, -d * np.log(np.abs(np.where(c == 0, 1.0, c))))
+    jacobian = np.where(x.proper | (c == 0), 0.0, -origin.size * np.log(np.abs(np.where(c == 0, 1.0, c))))
     return np.where(c == 0, np.where(x.proper, at_zero, np.inf), forward + jacobian)

@@ -14,6 +14,9 @@ __all__ = [
     "add_noise",
     "add_noise_log_scale",
     "gaussian_overlap",
+    "linked_log_z",
+    "move",
+    "moved_overlap",
     "stretch",
     "weighted_sum",
     "weighted_sum_log_scale",
@@ -52,6 +55,22 @@ def weighted_sum(a: Gaussian, b: Gaussian, c: float = 1.0, d: float = 1.0) -> Ga
     precision = np.where(pa, tb, np.where(pb, ta, precision))
     shift = np.where(pa, _moved(sb, tb, xa), np.where(pb, _moved(sa, ta, xb), shift))
     return _settled(shift, precision, pa & pb, xa + xb)
+
+
+def linked_log_z(a: Gaussian, b: Gaussian, out: Gaussian, sign: float) -> np.ndarray:
+    """``log`` of the integral of ``m_a(a) m_b(b) m_out(a + sign b)``, each message normalised if it can be."""
+    forward = gaussian_overlap(weighted_sum(a, b, 1.0, sign), out)
+    return np.asarray(forward + weighted_sum_log_scale(a, b, 1.0, sign))
+
+
+def move(m: Gaussian, constant: np.ndarray) -> Gaussian:
+    """The message to ``x + constant`` of the message to x."""
+    return weighted_sum(m, Gaussian.point_mass(constant))
+
+
+def moved_overlap(m: Gaussian, constant: np.ndarray, out: Gaussian) -> np.ndarray:
+    """``log`` of the integral of ``m(x) m_out(x + constant)``."""
+    return linked_log_z(m, Gaussian.point_mass(constant), out, 1.0)
 
 
 def weighted_sum_log_scale(a: Gaussian, b: Gaussian, c: float = 1.0, d: float = 1.0) -> np.ndarray:

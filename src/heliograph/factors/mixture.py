@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+from scipy.special import logsumexp
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.gaussian_precision import TiltOfPrecision, tilt_of_precision
@@ -92,12 +92,10 @@ class Mixture(Factor):
         """First messages to the components as if s were known at random, so that equal components grow apart."""
         n = as_message(self, incoming, "x").size
         log_p = 2.0 * rng.standard_normal((n, self.n))  # firm enough to part the components, not certain
-        guess = Categorical.from_log_p(log_p)
-        if isinstance(incoming["s"], Bernoulli):
-            guess = Bernoulli.from_log_odds(log_p[:, 1] - log_p[:, 0])
-        told = {**incoming, "s": guess}
+        selector = type(incoming["s"]) if isinstance(incoming["s"], Family) else Categorical
+        guessed = {**incoming, "s": selector.from_log_weights(log_p)}
         ports = [p for p in self.ports if p not in ("s", "x") and not as_message(self, incoming, p).is_point.all()]
-        return {port: self.message(port, told) for port in ports}
+        return {port: self.message(port, guessed) for port in ports}
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Every port; only s does not look at its own."""
@@ -121,7 +119,7 @@ class Mixture(Factor):
         s, x = s.broadcast_to(shape), x.broadcast_to(shape)
         means, precisions = [m.broadcast_to(shape) for m in means], [m.broadcast_to(shape) for m in precisions]
         tilts = [tilt_of_precision(x, m, p) for m, p in zip(means, precisions, strict=True)]
-        log_p = _log_p(s)
+        log_p = s.log_p
         tame = np.stack([m.proper & p.proper for m, p in zip(means, precisions, strict=True)], axis=-1)
         log_z = np.stack([t.log_z for t in tilts], axis=-1)
         valid = np.asarray(((tame & np.isfinite(log_z)) | np.isneginf(log_p)).all(axis=-1))
@@ -144,26 +142,11 @@ class _Given(NamedTuple):
     probability: np.ndarray  # (..., K) of s under the tilted distribution
 
 
-def _log_p(s: Any) -> np.ndarray:
-    """Normalised log probabilities of the components along a last axis."""
-    if isinstance(s, Bernoulli):
-        l = s.log_odds
-        return np.stack([log_expit(-l), log_expit(l)], axis=-1)
-    with_points = np.where(s.is_point[..., None], 0.0, s.naturals[0])
-    log_p = with_points - logsumexp(with_points, axis=-1, keepdims=True)
-    if s.point is None:
-        return log_p
-    hot = np.where(s.is_point, s.point, -1.0)[..., None] == np.arange(log_p.shape[-1])
-    return np.where(s.is_point[..., None], np.where(hot, 0.0, -np.inf), log_p)
-
-
 def _to_selector(given: _Given) -> Family:
     tame = np.stack([m.proper & p.proper for m, p in zip(given.means, given.precisions, strict=True)], axis=-1)
     all_tame = (tame & (given.valid | given.s.is_point)[..., None]).all(axis=-1)
     log_z = np.where(all_tame[..., None], given.log_z, 0.0)
-    if isinstance(given.s, Bernoulli):
-        return Bernoulli.from_log_odds(log_z[..., 1] - log_z[..., 0], strict=False)
-    return Categorical.from_log_p(log_z - log_z.max(axis=-1, keepdims=True), strict=False)
+    return given.s.from_log_weights(log_z, strict=False)
 
 
 def _part(given: _Given, k: int, target: Gaussian, other: Gaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

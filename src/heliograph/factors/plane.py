@@ -13,9 +13,11 @@ from heliograph.families import MultivariateGaussian
 from heliograph.numerics.symmetric import not_negative, positive_definite, solve
 
 __all__ = [
-    "linked_log_z",
+    "check_no_partial_points",
     "vector_add_noise",
+    "vector_linked_log_z",
     "vector_move",
+    "vector_moved_overlap",
     "vector_overlap",
     "vector_stretch",
     "vector_sum",
@@ -49,7 +51,7 @@ def vector_sum(
     return _settled(shift, precision, (at_a & at_b)[..., 0], xa + xb)
 
 
-def linked_log_z(
+def vector_linked_log_z(
     a: MultivariateGaussian, b: MultivariateGaussian, out: MultivariateGaussian, sign: float
 ) -> np.ndarray:
     """``log`` of the integral of ``m_a(a) m_b(b) m_out(a + sign b)``, each message normalised if it can be.
@@ -119,6 +121,11 @@ def vector_move(m: MultivariateGaussian, constant: np.ndarray) -> MultivariateGa
     return _settled(h + _times(p, c), np.broadcast_to(p, (*c.shape, c.shape[-1])), m.is_point, _point_or_zero(m) + c)
 
 
+def vector_moved_overlap(m: MultivariateGaussian, constant: np.ndarray, out: MultivariateGaussian) -> np.ndarray:
+    """``log`` of the integral of ``m(x) m_out(x + constant)``."""
+    return vector_overlap(vector_move(m, constant), out)
+
+
 def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarray:
     """``log`` of the integral of the product of two messages, each normalised if it can be.
 
@@ -141,7 +148,7 @@ def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarr
     needed = a.proper & b.proper & ~both_points
     total = MultivariateGaussian.from_naturals((gap, np.where(needed[..., None, None], va + vb, eye)))
     # a sum that rounding has made singular, or that overflowed, has no answer
-    known, root = total._cholesky()
+    known, root = total.cholesky()
     white = _times(total.whitener(), gap)
     log_det = 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
     both = np.where(known, -0.5 * (d * _LOG_2PI + log_det + (white**2).sum(axis=-1)), np.nan)

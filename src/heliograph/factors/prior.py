@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.line import gaussian_overlap
 from heliograph.factors.plane import vector_overlap
-from heliograph.families import EVERY_FAMILY, Beta, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import EVERY_FAMILY, Family, Gaussian, MultivariateGaussian
 
 __all__ = ["Prior", "log_overlap"]
 
@@ -21,13 +22,12 @@ def log_overlap(a: Family, b: Family) -> np.ndarray:
     >>> float(log_overlap(Gaussian(0.0, 1.0), Gaussian(0.0, 1.0)))  # N(0; 0, 2)
     -1.2655121234846454
     """
-    if isinstance(a, Gaussian) and isinstance(b, Gaussian):
-        return gaussian_overlap(a, b)
-    if isinstance(a, MultivariateGaussian) and isinstance(b, MultivariateGaussian):
-        return vector_overlap(a, b)
+    closed_form = _CLOSED_FORMS.get(type(a))
+    if closed_form is not None and type(a) is type(b):
+        return closed_form(a, b)
     plain = Family.__mul__(_plain(a), _plain(b))
     log_z = plain.log_normaliser() - a.log_normaliser() - b.log_normaliser()
-    if isinstance(plain, (Gamma, Beta, Dirichlet)):
+    if not plain.discrete:
         # Bayes' rule at the mean of the product, where the Gamma functions of large parameters cancel in the densities
         log_z = np.where(plain.proper, log_z, np.inf)
         x = np.where(plain.proper[..., None] if plain.point_rank else plain.proper, plain.mean, plain.somewhere())
@@ -39,6 +39,12 @@ def log_overlap(a: Family, b: Family) -> np.ndarray:
             safe = np.where(at[..., None] if one.point_rank else at, one.point, one.somewhere())
             log_z = np.where(at, other.log_density(safe), log_z)  # type: ignore[attr-defined]
     return log_z
+
+
+_CLOSED_FORMS: dict[type[Family], Callable[..., np.ndarray]] = {
+    Gaussian: gaussian_overlap,
+    MultivariateGaussian: vector_overlap,
+}
 
 
 def _plain(m: Family) -> Family:

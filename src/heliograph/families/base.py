@@ -38,6 +38,7 @@ class Family(Batch):
 
     chart: ClassVar[str] = "identity"  # the axis on which it is charted: identity, log, logit or simplex
     statistics: ClassVar[tuple[str, ...]] = ()  # what multiplies each natural parameter, in words
+    discrete: ClassVar[bool] = False  # the variable has finitely many values
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which every value (or entry of it) lies
     unsampled: ClassVar[str] = "uniform or improper"  # the entries that cannot be sampled; "" if there are none
 

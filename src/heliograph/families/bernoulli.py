@@ -31,6 +31,7 @@ class Bernoulli(Family):
     statistics = ("x",)
     support = (0.0, 1.0)
     unsampled = ""
+    discrete = True
 
     def __init__(self, p: Any) -> None:
         p = as_real("a Bernoulli's probability", p)
@@ -56,6 +57,12 @@ class Bernoulli(Family):
         return cls.from_naturals((np.where(certain, 0.0, l),), np.where(certain, (l > 0) * 1.0, np.nan))
 
     @classmethod
+    def from_log_weights(cls, log_weights: Any, *, strict: bool = True) -> Self:
+        """From the logarithms of weights of 0 and 1 along the last axis, known up to a constant."""
+        log_weights = np.asarray(log_weights, dtype=float)
+        return cls.from_log_odds(log_weights[..., 1] - log_weights[..., 0], strict=strict)
+
+    @classmethod
     def point_mass(cls, value: Any) -> Self:
         """Certainty of `value`, 0 or 1; NaN entries become uniform (nothing is known there)."""
         value = np.array(as_real("a Bernoulli's point mass", value))
@@ -79,6 +86,12 @@ class Bernoulli(Family):
         """``log(p / (1 - p))``; infinite at a point mass."""
         l = self.naturals[0]
         return l if self.point is None else np.where(np.isnan(self.point), l, (self.point - 0.5) * np.inf)
+
+    @property
+    def log_p(self) -> np.ndarray:
+        """The log probabilities of 0 and of 1, along a last axis."""
+        l = self.log_odds
+        return np.stack([log_expit(-l), log_expit(l)], axis=-1)
 
     @property
     def p(self) -> np.ndarray:

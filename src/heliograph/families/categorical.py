@@ -34,6 +34,7 @@ class Categorical(Family):
     point_rank = 0
     statistics = ("[x = k]",)
     unsampled = ""
+    discrete = True
 
     def __init__(self, p: Any) -> None:
         p = as_real("a Categorical's probabilities", p)
@@ -79,6 +80,12 @@ class Categorical(Family):
                 return cls._settled(np.where((log_p < np.inf).all(axis=-1, keepdims=True), log_p, np.nan))
             raise ModelError(f"a Categorical's log probabilities must be below infinity, not {short(log_p)}")
         return cls._settled(log_p)
+
+    @classmethod
+    def from_log_weights(cls, log_weights: Any, *, strict: bool = True) -> Self:
+        """The same from the logarithms of weights, the largest of which becomes 0."""
+        log_weights = np.asarray(log_weights, dtype=float)
+        return cls.from_log_p(log_weights - log_weights.max(axis=-1, keepdims=True), strict=strict)
 
     @classmethod
     def uniform(cls, shape: tuple[int, ...] | int = (), n_categories: int = 2) -> Self:

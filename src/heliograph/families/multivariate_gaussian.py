@@ -118,7 +118,7 @@ class MultivariateGaussian(Family):
         certain = np.where(np.eye(self.dimension, dtype=bool), np.inf, 0.0)
         return np.where(self.is_point[..., None, None], certain, self.naturals[1])
 
-    def _cholesky(self) -> tuple[np.ndarray, np.ndarray]:
+    def cholesky(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the precision is positive definite, and its Cholesky factor (the identity elsewhere)."""
         try:
             return self._factor
@@ -131,13 +131,13 @@ class MultivariateGaussian(Family):
         try:
             return self._half
         except AttributeError:
-            object.__setattr__(self, "_half", inverse_of_lower(self._cholesky()[1]))
+            object.__setattr__(self, "_half", inverse_of_lower(self.cholesky()[1]))
             return self._half
 
     @property
     def proper(self) -> np.ndarray:
         """Where the precision is positive definite, or the entry is a point mass."""
-        soft = self._cholesky()[0]
+        soft = self.cholesky()[0]
         return soft if self.point is None else soft | self.is_point
 
     @property
@@ -147,7 +147,7 @@ class MultivariateGaussian(Family):
             return self._mean
         except AttributeError:
             pass
-        soft, half = self._cholesky()[0], self.whitener()
+        soft, half = self.cholesky()[0], self.whitener()
         mean = transposed_times(half, times(half, self.naturals[0]))
         if not soft.all():
             mean = np.where(soft[..., None], mean, np.nan)
@@ -162,7 +162,7 @@ class MultivariateGaussian(Family):
             return self._covariance
         except AttributeError:
             pass
-        soft, covariance = self._cholesky()[0], gram(self.whitener())
+        soft, covariance = self.cholesky()[0], gram(self.whitener())
         if not soft.all():
             nothing = np.where(np.eye(self.dimension, dtype=bool), np.inf, np.nan)
             covariance = np.where(soft[..., None, None], covariance, nothing)
@@ -181,7 +181,7 @@ class MultivariateGaussian(Family):
         >>> MultivariateGaussian([1.0, 2.0], covariance=[[2.0, 1.0], [1.0, 3.0]]).marginal(1)
         Gaussian(mean 2., variance 3.)
         """
-        soft = self._cholesky()[0]
+        soft = self.cholesky()[0]
         mean, covariance = np.where(soft[..., None], self.mean, 0.0), self.covariance
         point = None if self.point is None else self.point[..., index]
         if isinstance(index, (int, np.integer)):
@@ -211,14 +211,14 @@ class MultivariateGaussian(Family):
     # ---- densities ----------------------------------------------------------------------------------------------
     def log_normaliser(self) -> np.ndarray:
         """``log`` of the integral of ``exp(shift'x - x' precision x / 2)``; 0 where uniform, improper or a point."""
-        soft, lower = self._cholesky()
+        soft, lower = self.cholesky()
         white = times(self.whitener(), self.naturals[0])
         return np.where(soft, 0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) - log_diagonal(lower), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift'x - x' precision x / 2)``."""
         x = as_real("log_density: x", x)
-        soft, lower = self._cholesky()
+        soft, lower = self.cholesky()
         white = transposed_times(lower, x - np.where(soft[..., None], self.mean, 0.0))
         log_p = -0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) + log_diagonal(lower)
         if not np.all(soft):
@@ -229,15 +229,15 @@ class MultivariateGaussian(Family):
 
     def entropy(self) -> np.ndarray:
         """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
-        soft, lower = self._cholesky()
+        soft, lower = self.cholesky()
         h = np.where(soft, 0.5 * self.dimension * (_LOG_2PI + 1) - log_diagonal(lower), np.nan)
         return self._or_at_points(h, -np.inf)
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
         self._check_same("kl", other)
-        soft1, lower1 = self._cholesky()
-        soft2, lower2 = other._cholesky()
+        soft1, lower1 = self.cholesky()
+        soft2, lower2 = other.cholesky()
         both = soft1 & soft2
         if both.size == 1 and both.all():  # one vector: the engine's question after every sweep
             return np.full(self.shape, _kl_of_one(self, other))
@@ -265,7 +265,7 @@ class MultivariateGaussian(Family):
 def _kl_of_one(a: MultivariateGaussian, b: MultivariateGaussian) -> float:
     """`MultivariateGaussian.kl` of one proper vector from another, without the overhead of a batch."""
     d = a.dimension
-    lower1, lower2 = a._cholesky()[1].reshape(d, d), b._cholesky()[1].reshape(d, d)
+    lower1, lower2 = a.cholesky()[1].reshape(d, d), b.cholesky()[1].reshape(d, d)
     r = a.whitener().reshape(d, d) @ lower2
     white = (a.mean - b.mean).reshape(d) @ lower2
     log_ratio = np.log(lower1.diagonal() / lower2.diagonal()).sum()
