@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import heliograph as hg
 from heliograph.factors import Logistic
-from heliograph.factors.black_box import Conduct
+from heliograph.factors.black_box import RunOptions
 
 
 def logistic():
@@ -36,7 +36,7 @@ def plate(rng, n, shift=0.0, stretch=1.0):
 
 def send(box, rng, incoming, tolerance):
     n = len(incoming["z"])
-    return box.send("z", incoming, Conduct(rng, "learned", None, tolerance * n, None, n))
+    return box.send("z", incoming, RunOptions(rng, "learned", None, tolerance * n, None, n))
 
 
 def shift(tolerance, n=1000):

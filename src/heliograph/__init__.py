@@ -26,8 +26,7 @@ from heliograph.errors import (
     UnsupportedError,
 )
 from heliograph.factors import supported
-from heliograph.factors.black_box import BlackBox, factor
-from heliograph.factors.saving import load_factor
+from heliograph.factors.black_box import BlackBox, factor, load_factor
 from heliograph.families import (
     Bernoulli,
     Beta,

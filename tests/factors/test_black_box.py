@@ -12,8 +12,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
-from heliograph.factors.black_box import BlackBox, Conduct, factor
-from heliograph.factors.oracle_calls import _same, oracle_named
+from heliograph.factors.black_box import BlackBox, RunOptions, factor, oracle_named
+from heliograph.factors.black_box.oracle_calls import same_plates
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.shared import Shared
 from heliograph.operators import Kjit, Reply
@@ -185,13 +185,13 @@ def test_oracles_are_chosen_by_name_or_given_as_objects():
 # ---- messages in a run -----------------------------------------------------------------------------------------------
 def test_what_it_learns_is_its_own_and_shared_by_every_run():
     rows = incoming(80)
-    first = logistic.send("z", rows, Conduct(np.random.default_rng(0), Kjit(60, 80, minibatch=60), QUICK))
-    second = logistic.send("z", rows, Conduct(np.random.default_rng(9), Kjit(60, 80, minibatch=60), QUICK))
+    first = logistic.send("z", rows, RunOptions(np.random.default_rng(0), Kjit(60, 80, minibatch=60), QUICK))
+    second = logistic.send("z", rows, RunOptions(np.random.default_rng(9), Kjit(60, 80, minibatch=60), QUICK))
     assert first.n_asked >= 60 and second.n_asked == 0
     assert logistic.n_asked == first.n_asked and logistic.n_messages == 160
     assert logistic.n_evaluations == first.n_evaluations > 60 * 2048
     logistic.forget()
-    third = logistic.send("z", rows, Conduct(np.random.default_rng(0), Kjit(60, 80, minibatch=60), QUICK))
+    third = logistic.send("z", rows, RunOptions(np.random.default_rng(0), Kjit(60, 80, minibatch=60), QUICK))
     assert third.n_asked == first.n_asked == logistic.n_asked
 
 
@@ -203,7 +203,7 @@ def test_operators_of_other_settings_are_kept_apart():
 
 def test_one_run_of_the_oracle_answers_every_direction_about_the_same_messages():
     rows = incoming(10)
-    conduct = Conduct(np.random.default_rng(0), "ask", QUICK)
+    conduct = RunOptions(np.random.default_rng(0), "ask", QUICK)
     to_z = logistic.send("z", rows, conduct)
     to_out = logistic.send("out", dict(rows), conduct)
     assert (to_z.n_asked, to_out.n_asked) == (10, 0) and to_out.asked.all()
@@ -216,14 +216,14 @@ def test_one_run_of_the_oracle_answers_every_direction_about_the_same_messages()
 def test_messages_are_the_same_only_if_every_number_and_point_is():
     here, there, nowhere = Gaussian.point_mass([1.0]), Gaussian.point_mass([2.0]), Gaussian.uniform((1,))
     data = np.array([3.0])
-    assert _same({"x": here, "t": data}, {"x": Gaussian.point_mass([1.0]), "t": data.copy()})
+    assert same_plates({"x": here, "t": data}, {"x": Gaussian.point_mass([1.0]), "t": data.copy()})
     for other in (there, nowhere, Gaussian([1.0], 1.0)):
-        assert not _same({"x": here}, {"x": other}) and not _same({"x": other}, {"x": here})
-    assert not _same({"t": data}, {"t": data + 1})
+        assert not same_plates({"x": here}, {"x": other}) and not same_plates({"x": other}, {"x": here})
+    assert not same_plates({"t": data}, {"t": data + 1})
 
 
 def test_time_and_calls_are_accounted_for():
-    reply = logistic.send("z", incoming(40), Conduct(np.random.default_rng(0), "ask", QUICK))
+    reply = logistic.send("z", incoming(40), RunOptions(np.random.default_rng(0), "ask", QUICK))
     assert reply.n_asked == 40 and reply.seconds_oracle > 0 and reply.n_evaluations >= 40 * 2048
     assert reply.asked.all() and reply.log_variance is None
 
@@ -231,9 +231,9 @@ def test_time_and_calls_are_accounted_for():
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_the_number_of_workers_changes_no_bit(n_workers):
     rows = incoming(100)
-    alone = logistic.send("z", rows, Conduct(np.random.default_rng(3), "ask", QUICK))
+    alone = logistic.send("z", rows, RunOptions(np.random.default_rng(3), "ask", QUICK))
     with ThreadPoolExecutor(n_workers) as executor:
-        shared = logistic.send("z", rows, Conduct(np.random.default_rng(3), "ask", QUICK, executor=executor))
+        shared = logistic.send("z", rows, RunOptions(np.random.default_rng(3), "ask", QUICK, executor=executor))
     np.testing.assert_array_equal(alone.message.naturals[0], shared.message.naturals[0])
     np.testing.assert_array_equal(alone.message.naturals[1], shared.message.naturals[1])
     assert alone.n_evaluations == shared.n_evaluations and shared.n_asked == 100
@@ -243,8 +243,8 @@ def test_other_processes_find_the_factor_by_its_name():
     assert pickle.loads(pickle.dumps(logistic)) is logistic
     with ProcessPoolExecutor(1) as executor:
         rows = incoming(40)
-        shared = logistic.send("z", rows, Conduct(np.random.default_rng(3), "ask", QUICK, executor=executor))
-        alone = logistic.send("z", rows, Conduct(np.random.default_rng(3), "ask", QUICK))
+        shared = logistic.send("z", rows, RunOptions(np.random.default_rng(3), "ask", QUICK, executor=executor))
+        alone = logistic.send("z", rows, RunOptions(np.random.default_rng(3), "ask", QUICK))
         np.testing.assert_array_equal(alone.message.naturals[1], shared.message.naturals[1])
 
         @factor(output=Beta)
@@ -252,7 +252,7 @@ def test_other_processes_find_the_factor_by_its_name():
             return expit(z)
 
         with pytest.raises(ModelError, match="cannot be sent to another process"):
-            local.send("z", rows, Conduct(np.random.default_rng(3), "ask", QUICK, executor=executor))
+            local.send("z", rows, RunOptions(np.random.default_rng(3), "ask", QUICK, executor=executor))
 
 
 def test_a_function_that_raises_is_an_error_that_names_it_and_what_was_answered_is_kept():
@@ -270,11 +270,11 @@ def test_a_function_that_raises_is_an_error_that_names_it_and_what_was_answered_
     mean[40] = 100.0  # in the second part of 32 rows
     rows["z"] = Gaussian(mean, 1.0)
     with pytest.raises(FactorError, match=r"factor 'fragile' raised ValueError: too large"):
-        fragile.send("z", rows, Conduct(np.random.default_rng(0), "kjit", QUICK))
+        fragile.send("z", rows, RunOptions(np.random.default_rng(0), "kjit", QUICK))
     (direction,) = fragile.operators["kjit"].directions.values()
     assert direction.n_waiting == 32 == fragile.n_asked
     with ThreadPoolExecutor(2) as executor, pytest.raises(FactorError, match="too large"):
-        fragile.send("out", rows, Conduct(np.random.default_rng(0), "kjit", QUICK, executor=executor))
+        fragile.send("out", rows, RunOptions(np.random.default_rng(0), "kjit", QUICK, executor=executor))
     assert fragile.operators["kjit"].directions["out | z Gaussian, out Beta"].n_waiting == 32
 
 
@@ -289,7 +289,7 @@ def test_an_interruption_in_the_middle_keeps_the_parts_that_were_paid_for():
         return expit(z)
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted.send("z", incoming(300), Conduct(np.random.default_rng(0), "kjit", QUICK))
+        interrupted.send("z", incoming(300), RunOptions(np.random.default_rng(0), "kjit", QUICK))
     (direction,) = interrupted.operators["kjit"].directions.values()
     assert direction.n_waiting == interrupted.n_asked > 0
     assert direction.n_waiting % 32 == 0
@@ -304,7 +304,7 @@ def test_an_expensive_factor_is_asked_row_by_row_so_that_workers_can_share_a_few
             return QUICK.ask(rng, sampler, rows)
 
     dear = factor(lambda z: expit(z), output=Beta, expensive=True, name="dear")
-    dear.send("z", incoming(5), Conduct(np.random.default_rng(0), "ask", Oracle()))
+    dear.send("z", incoming(5), RunOptions(np.random.default_rng(0), "ask", Oracle()))
     assert parts == [1] * 5
 
 
@@ -317,7 +317,7 @@ def said(conduct, to, asked, nats, failed=()):
 
 
 def test_the_run_adds_up_how_wrong_its_messages_may_be():
-    conduct = Conduct(np.random.default_rng(0))
+    conduct = RunOptions(np.random.default_rng(0))
     said(conduct, "z", [False, False], [0.1, 0.2])
     said(conduct, "z", [False], [0.3])
     said(conduct, "out", [True], [1.0])
@@ -328,13 +328,13 @@ def test_the_run_adds_up_how_wrong_its_messages_may_be():
 
 
 def test_errors_of_rows_that_share_an_unknown_pull_together():
-    conduct = Conduct(np.random.default_rng(0), shared={id(logistic): Shared(100, 5, 100)})
+    conduct = RunOptions(np.random.default_rng(0), shared={id(logistic): Shared(100, 5, 100)})
     said(conduct, "z", [False] * 100, [1e-6] * 100)
     assert conduct.error_estimate() == pytest.approx(RARE * 100**2 * 1e-6 / 5)
 
 
 def test_a_row_that_failed_makes_the_estimate_infinite_until_it_is_answered():
-    conduct = Conduct(np.random.default_rng(0))
+    conduct = RunOptions(np.random.default_rng(0))
     said(conduct, "z", [True, True], [0.0, np.inf], failed=[1])
     said(conduct, "out", [False], None)  # unknown, but not the worst
     assert conduct.error_estimate() == np.inf
@@ -344,7 +344,7 @@ def test_a_row_that_failed_makes_the_estimate_infinite_until_it_is_answered():
 
 
 def test_a_prediction_that_nobody_vouches_for_makes_the_estimate_unknown_and_not_zero():
-    conduct = Conduct(np.random.default_rng(0))
+    conduct = RunOptions(np.random.default_rng(0))
     said(conduct, "z", [True, True], None)
     assert conduct.error_estimate() == 0.0
     said(conduct, "z", [True, False], None)
@@ -353,8 +353,8 @@ def test_a_prediction_that_nobody_vouches_for_makes_the_estimate_unknown_and_not
 
 def test_log_z_of_a_run_is_what_its_operator_learned_or_its_oracle_says():
     rows = incoming()
-    conduct = Conduct(np.random.default_rng(0), "ask", QUICK)
-    np.testing.assert_array_equal(logistic.log_z(rows, conduct=conduct), logistic.log_z(rows, oracle=QUICK))
+    conduct = RunOptions(np.random.default_rng(0), "ask", QUICK)
+    np.testing.assert_array_equal(logistic.log_z(rows, options=conduct), logistic.log_z(rows, oracle=QUICK))
 
     class Knows:
         def send(self, rng, to, incoming, ask, setting):
@@ -363,8 +363,8 @@ def test_log_z_of_a_run_is_what_its_operator_learned_or_its_oracle_says():
         def log_z(self, rng, incoming, ask, setting):
             return ask(incoming).log_z + 1.0
 
-    knows = Conduct(np.random.default_rng(0), Knows(), QUICK)
-    np.testing.assert_allclose(logistic.log_z(rows, conduct=knows), logistic.log_z(rows) + 1.0, atol=0.02)
+    knows = RunOptions(np.random.default_rng(0), Knows(), QUICK)
+    np.testing.assert_allclose(logistic.log_z(rows, options=knows), logistic.log_z(rows) + 1.0, atol=0.02)
 
 
 # ---- several inputs, data, vectors, chance ---------------------------------------------------------------------------
@@ -420,7 +420,7 @@ def test_vector_inputs_are_learned_in_their_own_coordinates():
     one = np.ones(3)
     precision = x.naturals[1] + np.outer(one, one)
     exact = MultivariateGaussian.from_naturals((x.naturals[0] + rows["out"].mean[:, None] * one, precision))
-    conduct = Conduct(np.random.default_rng(0), Kjit(100, 200, minibatch=100, threshold=-4.0), QUICK)
+    conduct = RunOptions(np.random.default_rng(0), Kjit(100, 200, minibatch=100, threshold=-4.0), QUICK)
     reply = total.send("x", rows, conduct)
     kl = exact.kl(reply.message * x)
     # 2,048 draws for nine numbers: about 2e-3 nats, and the largest of a hundred is ten times that
@@ -434,7 +434,7 @@ def test_a_gamma_output_goes_through_as_well():
         return np.exp(x)
 
     rows = {"x": Gaussian(np.linspace(-1, 1, 30), 0.5), "out": Gamma(np.full(30, 3.0), 2.0)}
-    conduct = Conduct(np.random.default_rng(0), Kjit(60, 80, minibatch=25), QUICK)
+    conduct = RunOptions(np.random.default_rng(0), Kjit(60, 80, minibatch=25), QUICK)
     reply = rate.send("out", rows, conduct)
     assert reply.asked[:25].all() and not reply.failed.any()
     assert (reply.message * rows["out"]).proper.all()

@@ -10,9 +10,9 @@ from scipy.special import expit, log_expit, polygamma, psi
 from wild_messages import wild_bernoullis, wild_gaussians
 
 from heliograph.factors import Logistic, LogisticBernoulli
-from heliograph.factors.logistic_label import _LIMITS, label_log_z, label_site
-from heliograph.factors.logistic_tilt import logistic_gap, logistic_tilt
-from heliograph.factors.tilt import gaussian_site
+from heliograph.factors.integrals.label import LIMITS, label_log_z, label_site
+from heliograph.factors.integrals.logistic import logistic_gap, logistic_tilt
+from heliograph.factors.integrals.tilt import gaussian_site
 from heliograph.families import Bernoulli, Beta, Gaussian
 
 
@@ -80,7 +80,7 @@ def test_missing_labels_leave_the_others_alone():
 
 def test_the_fast_rules_agree_with_panels_in_every_class_of_variance():
     rng = np.random.default_rng(0)
-    for low, high in zip([1e-9, *_LIMITS[:-1]], _LIMITS, strict=True):
+    for low, high in zip([1e-9, *LIMITS[:-1]], LIMITS, strict=True):
         v = rng.uniform(low, high, 500)
         m = np.where(rng.random(500) < 0.5, rng.normal(size=500) * 3, rng.uniform(-1.6, 1.6, 500) * v)
         m = np.where(rng.random(500) < 0.1, 50 * np.sqrt(v) * rng.choice([-1, 1], 500), m)

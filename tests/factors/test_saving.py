@@ -13,8 +13,7 @@ from scipy.special import expit
 
 from heliograph import storage
 from heliograph.errors import FileFormatError, ModelError
-from heliograph.factors.black_box import Conduct, factor
-from heliograph.factors.saving import load_factor
+from heliograph.factors.black_box import RunOptions, factor, load_factor
 from heliograph.families import Beta, Gaussian
 from heliograph.operators import Kjit
 from heliograph.operators.forest import Forest
@@ -43,8 +42,8 @@ def learned():
     logistic.train(np.random.default_rng(1), rows(), NEURAL, oracle=QUICK)
     for operator in (KJIT, FOREST, "ask"):
         for to in ("z", "out"):
-            logistic.send(to, rows(), Conduct(np.random.default_rng(2), operator, QUICK))
-    logistic.send("z", rows(10), Conduct(np.random.default_rng(2), "kjit", QUICK))
+            logistic.send(to, rows(), RunOptions(np.random.default_rng(2), operator, QUICK))
+    logistic.send("z", rows(10), RunOptions(np.random.default_rng(2), "kjit", QUICK))
     return logistic
 
 
@@ -61,7 +60,7 @@ def predictions(which):
     out = []
     for operator in (KJIT, FOREST, NEURAL, "kjit"):
         for to in ("z", "out"):
-            reply = which.send(to, rows(90, 5), Conduct(np.random.default_rng(4), operator, QUICK))
+            reply = which.send(to, rows(90, 5), RunOptions(np.random.default_rng(4), operator, QUICK))
             out += [*reply.message.naturals, reply.asked]
     return out
 
@@ -89,7 +88,7 @@ def test_a_factor_can_stand_for_its_function_and_is_left_alone(whole):
 def test_loading_into_a_factor_replaces_what_it_knew(whole):
     logistic, path, _ = whole
     other = factor(sigmoid, output=Beta)
-    other.send("z", rows(), Conduct(np.random.default_rng(0), Kjit(8, 9, minibatch=5), QUICK))
+    other.send("z", rows(), RunOptions(np.random.default_rng(0), Kjit(8, 9, minibatch=5), QUICK))
     other.load(path)
     assert list(other.operators) == list(logistic.operators)
 
@@ -284,7 +283,7 @@ def test_an_operator_that_cannot_be_saved_is_named():
             return Reply(answer.beliefs[to] / incoming[to], answer.failed, ~answer.failed)
 
     logistic = factor(sigmoid, output=Beta)
-    logistic.send("z", rows(3), Conduct(np.random.default_rng(0), Mine(), QUICK))
+    logistic.send("z", rows(3), RunOptions(np.random.default_rng(0), Mine(), QUICK))
     with pytest.raises(ModelError, match=r"operator 'Mine at .*' of factor 'sigmoid' has no state"):
         logistic.save("nowhere")
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from heliograph.families import Beta, Gamma, Gaussian
+from heliograph.families.coordinates import logs_of
 from heliograph.operators.agreement import Agreement, average_belief, disagreement
-from heliograph.operators.coordinates import logs_of
 
 
 def make(kind, y):

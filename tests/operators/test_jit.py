@@ -312,9 +312,9 @@ def test_wrong_settings_are_refused_with_what_is_right():
 
 def test_a_factor_uses_a_new_learner_like_any_other():
     logistic = logistic_factor()
-    from heliograph.factors.black_box import Conduct
+    from heliograph.factors.black_box import RunOptions
 
-    conduct = Conduct(
+    conduct = RunOptions(
         np.random.default_rng(0), operator=JustInTime(Nearest(), minibatch=20, threshold=-3.0), oracle=GridOracle()
     )
     asked = [logistic.send("z", plate(seed), conduct).n_asked for seed in (0, 1, 2, 0)]

@@ -5,7 +5,7 @@ import pytest
 
 import heliograph as hg
 from heliograph.factors import Logistic
-from heliograph.factors.black_box import Conduct
+from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gamma, Gaussian
 from heliograph.operators.chart import chart_of
 from heliograph.operators.lattice import Lattice, Taught, lattice_for
@@ -29,7 +29,7 @@ def plate(rng, n=N, shift=0.0, stretch=1.0):
 
 def send(box, rng, incoming, tolerance=1e-5):
     n = len(incoming["z"])
-    return box.send("z", incoming, Conduct(rng, "learned", "quadrature", tolerance * n**1.5, None, n))
+    return box.send("z", incoming, RunOptions(rng, "learned", "quadrature", tolerance * n**1.5, None, n))
 
 
 def settled(rng):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from logistic_world import GridOracle, logistic_factor, plate
 
-from heliograph.factors.black_box import Conduct
+from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gaussian
 from heliograph.operators.learned import Learned
 from heliograph.operators.neural import Neural
@@ -32,7 +32,7 @@ def rows_of(incoming, rows):
 
 
 def send(box, operator, incoming, to="z", oracle=None, seed=0):
-    conduct = Conduct(
+    conduct = RunOptions(
         np.random.default_rng(seed),
         operator,
         GridOracle() if oracle is None else oracle,

@@ -7,7 +7,7 @@ import pytest
 from logistic_world import GridOracle, logistic_factor, plate
 
 from heliograph.errors import ModelError, UnsupportedError
-from heliograph.factors.black_box import Conduct
+from heliograph.factors.black_box import RunOptions
 from heliograph.operators import make_operator, operator_names, register
 from heliograph.operators.forest import Forest
 from heliograph.operators.neural import Neural
@@ -20,7 +20,7 @@ def small_forest(**more):
 
 def run(operator, seeds, to="z", logistic=None, n=200):
     logistic = logistic or logistic_factor()
-    conduct = Conduct(np.random.default_rng(0), operator=operator, oracle=GridOracle())
+    conduct = RunOptions(np.random.default_rng(0), operator=operator, oracle=GridOracle())
     return logistic, [logistic.send(to, plate(s, n), conduct) for s in seeds]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Gamma, Gaussian, MultivariateGaussian
-from heliograph.operators.coordinates import logs_of, statistics_of
+from heliograph.families.coordinates import logs_of, statistics_of
 from heliograph.operators.targets import BeliefLogs, BeliefStatistics, OutgoingMessage, OutgoingRate, target_named
 
 

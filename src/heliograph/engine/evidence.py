@@ -127,7 +127,7 @@ def _evidence(
         correction += float(np.sum(np.where(cavity.is_point | sent.is_point, 0.0, gap)))
         correction -= _said_elsewhere(plain, cavity, sent)
     if plate.factor.learns:
-        log_z = plate.factor.log_z(incoming, conduct=conduct)  # type: ignore[call-arg]
+        log_z = plate.factor.log_z(incoming, options=conduct)  # type: ignore[call-arg]
     else:
         log_z = plate.factor.log_z(incoming, power)
     return (float(np.sum(log_z)) + correction) / power

@@ -19,7 +19,7 @@ from heliograph.engine.status import say, status
 from heliograph.engine.stopping import StopRule, after, changed_less_than
 from heliograph.engine.tables import Tables, copied
 from heliograph.engine.trace import SweepInfo, Trace
-from heliograph.factors.black_box import Conduct
+from heliograph.factors.black_box import RunOptions
 from heliograph.families import Family
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -97,7 +97,7 @@ def _start(
     rng = np.random.default_rng(seed) if not isinstance(seed, np.random.Generator) else seed
     rule = stop if stop is not None else changed_less_than(tolerance * _SETTLED) | after(max_sweeps)
     run = _Run(graph, plan(graph), rng, schedule, damping, power, improper, rule, tolerance)
-    run.sender.conduct = Conduct(
+    run.sender.conduct = RunOptions(
         rng=rng,
         operator=operator,
         oracle=oracle,

@@ -9,7 +9,7 @@ import numpy as np
 
 from heliograph.engine.properness import POLICIES
 from heliograph.errors import ModelError
-from heliograph.factors.oracle_calls import oracle_named
+from heliograph.factors.black_box import oracle_named
 from heliograph.numerics.checks import in_words
 from heliograph.operators.registry import make_operator, operator_names
 

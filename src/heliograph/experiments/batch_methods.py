@@ -15,8 +15,8 @@ from scipy.special import expit
 from heliograph.experiments.batch_learned import learned
 from heliograph.experiments.batch_messages import Labelled
 from heliograph.families import Gaussian
+from heliograph.families.coordinates import logs_of
 from heliograph.kernels import Sum, embed, heuristic, joint_grid, mean_variances, median_distance2
-from heliograph.operators.coordinates import logs_of
 from heliograph.operators.forest import ForestLearner
 from heliograph.operators.summaries import summarise
 from heliograph.regression import ridge

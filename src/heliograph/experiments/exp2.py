@@ -18,9 +18,9 @@ from heliograph.experiments.exp1 import log_kl_of
 from heliograph.experiments.experiment import Experiment, Outcome
 from heliograph.experiments.parts import Part
 from heliograph.families import Beta, Gaussian
+from heliograph.families.coordinates import logs_of
 from heliograph.kernels import median_heuristic
 from heliograph.operators.agreement import Agreement
-from heliograph.operators.coordinates import logs_of
 from heliograph.operators.forest import ForestLearner
 from heliograph.regression import bayesian_linear as linear
 from heliograph.regression.forests import ExtraTrees, RandomForest

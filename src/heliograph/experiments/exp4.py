@@ -16,7 +16,7 @@ from heliograph.datasets import compound_gamma_problem
 from heliograph.experiments.experiment import Experiment, Outcome
 from heliograph.experiments.parts import Part
 from heliograph.factors import CompoundGamma
-from heliograph.factors.black_box import BlackBox, Conduct, factor
+from heliograph.factors.black_box import BlackBox, RunOptions, factor
 from heliograph.families import Beta, Family, Gamma, concatenate
 from heliograph.operators.forest import Forest
 from heliograph.operators.kjit import Kjit
@@ -119,7 +119,7 @@ def solve_problems(
         asked = np.ones(n_problems, dtype=bool)
         return _row(exact, exact, asked, spent, np.zeros((n_problems, 3)), 0, 0)
     box = compound_gamma_factor()
-    conduct = Conduct(
+    conduct = RunOptions(
         np.random.default_rng([seed, 4]),
         _operator(method, box, minibatch, threshold),
         QuadratureOracle() if oracle == "quadrature" else ImportanceOracle(particles),

@@ -64,6 +64,7 @@ class _Signed(Factor):
     ports = ("a", "b", "out")
     families: ClassVar = {"a": _BOTH, "b": _BOTH, "out": _BOTH}
     how: ClassVar = {"a": "closed form", "b": "closed form", "out": "closed form"}
+    ignores_own = ("a", "b", "out")
     sign: ClassVar[float] = 1.0
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -81,10 +82,6 @@ class _Signed(Factor):
         """``log N(m_out; m_a + sign m_b, v_out + v_a + v_b)``."""
         a, b, out = (as_message(self, incoming, p) for p in self.ports)
         return _algebra(a).linked_log_z(a, b, out, self.sign)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other two ports."""
-        return frozenset(self.ports) - {to}
 
 
 class Sum(_Signed):
@@ -107,6 +104,7 @@ class Scale(Factor):
     ports = ("x", "constant", "out")
     families: ClassVar = {"x": _BOTH, "constant": (), "out": _BOTH}
     how: ClassVar = {"x": "closed form", "out": "closed form"}
+    ignores_own = ("x", "out")
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The other end's message with its axis stretched."""
@@ -121,10 +119,6 @@ class Scale(Factor):
         x, out = as_message(self, incoming, "x"), as_message(self, incoming, "out")
         return _pulled_overlap(x, out, c)
 
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other end and the constant."""
-        return frozenset(self.ports) - {to}
-
 
 class Shift(Factor):
     """``out = x + constant`` for a fixed constant (a number or a vector) per element."""
@@ -133,6 +127,7 @@ class Shift(Factor):
     ports = ("x", "constant", "out")
     families: ClassVar = {"x": _BOTH, "constant": (), "out": _BOTH}
     how: ClassVar = {"x": "closed form", "out": "closed form"}
+    ignores_own = ("x", "out")
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The other end's message, moved."""
@@ -146,10 +141,6 @@ class Shift(Factor):
         c = as_data(self, incoming, "constant")
         x, out = as_message(self, incoming, "x"), as_message(self, incoming, "out")
         return _algebra(x).moved_overlap(x, c, out)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other end and the constant."""
-        return frozenset(self.ports) - {to}
 
 
 def _pull(out: Any, c: np.ndarray) -> Family:

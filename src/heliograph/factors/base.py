@@ -39,6 +39,7 @@ class Factor:
     families: ClassVar[dict[str, tuple[type[Family], ...]]] = {}  # port -> families it takes; () for data only
     how: ClassVar[dict[str, str]] = {}  # port -> how its message is computed: "closed form", "quadrature", ...
     data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
+    ignores_own: ClassVar[tuple[str, ...]] = ()  # ports whose message does not look at what came in there
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 
@@ -69,10 +70,10 @@ class Factor:
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose messages the one to `to` reads, when the ports in `points` are all point masses.
 
-        The schedule sends a message again only when something it depends on has changed. The default is every port;
-        a conjugate message that does not look at its own port should leave it out.
+        The schedule sends a message again only when something it depends on has changed. The default is every port, but
+        its own where the class says that it `ignores_own`.
         """
-        return frozenset(self.ports)
+        return frozenset(self.ports) - {to} if to in self.ignores_own else frozenset(self.ports)
 
     def check_port(self, to: str) -> None:
         """Raise if there is no such port to send to."""

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, psi
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.exponential_tilt import cliff, exp_beyond_tangent
 from heliograph.factors.incoming import as_message
-from heliograph.factors.logistic_tilt import beyond_tangent
+from heliograph.factors.integrals.exponential import cliff, exp_beyond_tangent
+from heliograph.factors.integrals.logistic import beyond_tangent
 from heliograph.families import Family, Gamma
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep

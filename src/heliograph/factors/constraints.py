@@ -9,7 +9,7 @@ from scipy.special import log_expit, log_ndtr
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
-from heliograph.factors.tilt import Tilt, gaussian_site
+from heliograph.factors.integrals.tilt import Tilt, gaussian_site
 from heliograph.families import Bernoulli, Family, Gaussian
 from heliograph.numerics.truncated_normal import interval, soft_step, tail
 
@@ -33,6 +33,7 @@ class Positive(Factor):
     ports = ("x", "y")
     families: ClassVar = {"x": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"x": "closed form", "y": "closed form"}
+    ignores_own = ("y",)
     powers = True  # an indicator is its own power
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -71,10 +72,6 @@ class Positive(Factor):
         at = np.where(m > 0, log_expit(odds), log_expit(-odds))
         return np.where(proper, log_z, np.where(point, at, wild))
 
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The message to y does not read y's own."""
-        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
-
 
 class Between(Factor):
     """``y = 1`` if ``lower < x < upper``, else 0; the bounds are data and may be infinite.
@@ -90,6 +87,7 @@ class Between(Factor):
     ports = ("x", "lower", "upper", "y")
     families: ClassVar = {"x": (Gaussian,), "lower": (), "upper": (), "y": (Bernoulli,)}
     how: ClassVar = {"x": "closed form; quadrature inside", "y": "closed form; quadrature inside"}
+    ignores_own = ("y",)
     powers = True  # an indicator is its own power
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -116,10 +114,6 @@ class Between(Factor):
         log_z = np.logaddexp(_weighted(yes, parts.log_inside), _weighted(no, parts.log_outside))
         at = np.where(parts.holds, yes, no)
         return np.where(parts.point, at, log_z).reshape(x.shape)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The message to y does not read y's own."""
-        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
 
     def _read(self, incoming: Incoming) -> tuple[Gaussian, Bernoulli, np.ndarray, np.ndarray]:
         x, y = as_message(self, incoming, "x"), as_message(self, incoming, "y")

@@ -8,12 +8,21 @@ import numpy as np
 from scipy.special import digamma, gammaln, log_expit, xlogy
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.exponential_tilt import exponential_tilt
 from heliograph.factors.incoming import as_data, as_message
-from heliograph.factors.tilt import cavity_of, gaussian_site
+from heliograph.factors.integrals.exponential import exponential_tilt
+from heliograph.factors.integrals.tilt import cavity_of, gaussian_site
 from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian
-from heliograph.numerics.gamma_function import binet, digamma_gap, trigamma
+from heliograph.numerics.count_masses import (
+    digamma_rise,
+    log_beta_binomial,
+    log_binomial,
+    log_choose,
+    log_poisson,
+    log_rise,
+)
+from heliograph.numerics.gamma_function import trigamma
 from heliograph.numerics.inverse_dirichlet import raised_centre
+from heliograph.numerics.logarithms import log_or_minus_inf
 
 __all__ = ["BernoulliBeta", "Binomial", "Poisson", "PoissonLog"]
 
@@ -54,8 +63,8 @@ class BernoulliBeta(Factor):
         a, b = np.where(soft, p.a, 1.0), np.where(soft, p.b, 1.0)
         w, u, _ = self._weights(a, b, np.where(soft, y.naturals[0], 0.0), power)
         # what E log p and E log(1 - p) gain on those of the cavity, and by that its own logit and gap
-        total = _digamma_rise(a + b, power)
-        first, second = w * _digamma_rise(a, power) - total, u * _digamma_rise(b, power) - total
+        total = digamma_rise(a + b, power)
+        first, second = w * digamma_rise(a, power) - total, u * digamma_rise(b, power) - total
         log_centre, gap = raised_centre(np.stack([a, b], axis=-1), np.stack([first, second], axis=-1))
         belief = Beta.from_mean_logit_and_gap(log_centre[..., 0] - log_centre[..., 1], gap, strict=False)
         fill = zip((yes, no), belief.naturals, p.naturals, strict=True)
@@ -94,7 +103,7 @@ class BernoulliBeta(Factor):
         a: np.ndarray, b: np.ndarray, odds: np.ndarray, power: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """How much of the tilted mixture has y = 1 and y = 0, and the log of the total."""
-        log_yes, log_no = log_expit(odds) + _log_rise(a, a + b, power), log_expit(-odds) + _log_rise(b, a + b, power)
+        log_yes, log_no = log_expit(odds) + log_rise(a, a + b, power), log_expit(-odds) + log_rise(b, a + b, power)
         total = np.logaddexp(log_yes, log_no)
         return np.exp(log_yes - total), np.exp(log_no - total), total
 
@@ -102,11 +111,11 @@ class BernoulliBeta(Factor):
     def _log_odds(p: Beta, power: float) -> np.ndarray:
         soft = p.proper & ~p.is_point
         a, b = np.where(soft, p.a, 1.0), np.where(soft, p.b, 1.0)
-        odds = np.where(soft, _log_rise(a, a + b, power) - _log_rise(b, a + b, power), 0.0)
+        odds = np.where(soft, log_rise(a, a + b, power) - log_rise(b, a + b, power), 0.0)
         if p.point is None:
             return odds
         at = np.where(p.is_point, p.point, 0.5)
-        return np.where(p.is_point, power * (_log(at) - _log(1.0 - at)), odds)
+        return np.where(p.is_point, power * (log_or_minus_inf(at) - log_or_minus_inf(1.0 - at)), odds)
 
 
 class Binomial(Factor):
@@ -138,19 +147,19 @@ class Binomial(Factor):
         soft = p.proper & ~p.is_point
         a, b = np.where(soft, p.a, 1.0), np.where(soft, p.b, 1.0)
         if power == 1.0:
-            log_z = _log_beta_binomial(k, n, a, b)
+            log_z = log_beta_binomial(k, n, a, b)
         else:
-            log_z = power * _log_choose(n, k)
+            log_z = power * log_choose(n, k)
             # up to the power of the binomial coefficient the powered factor is a binomial of powered counts
             more, less = power * k, power * (n - k)
-            log_z = log_z + _log_beta_binomial(more, more + less, a, b) - _log_choose(more + less, more)
+            log_z = log_z + log_beta_binomial(more, more + less, a, b) - log_choose(more + less, more)
         if not np.all(soft):
             wild = Beta.from_naturals((p.naturals[0] + power * k, p.naturals[1] + power * (n - k)))
-            log_wild = np.where(wild.proper, wild.log_normaliser() + power * _log_choose(n, k), np.inf)
+            log_wild = np.where(wild.proper, wild.log_normaliser() + power * log_choose(n, k), np.inf)
             log_z = np.where(soft, log_z, log_wild)
         if p.point is not None:
             at = np.where(p.is_point, p.point, 0.5)
-            log_z = np.where(p.is_point, power * _log_binomial(k, n, at, 1.0 - at), log_z)
+            log_z = np.where(p.is_point, power * log_binomial(k, n, at, 1.0 - at), log_z)
         return np.where(missing, 0.0, log_z)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
@@ -188,7 +197,7 @@ class Poisson(Factor):
         s, r = np.where(soft, rate.shape_parameter, 1.0), np.where(soft, rate.rate, 1.0)
         if power == 1.0:
             # negative binomial: s / (s + k) times a binomial of s successes in s + k trials
-            log_z = np.log(s / (s + k)) + _log_binomial(s, s + k, r / (1.0 + r), 1.0 / (1.0 + r))
+            log_z = np.log(s / (s + k)) + log_binomial(s, s + k, r / (1.0 + r), 1.0 / (1.0 + r))
         else:
             log_z = gammaln(s + power * k) - gammaln(s) - power * gammaln(k + 1.0)
             log_z = log_z - s * np.log1p(power / r) - power * k * np.log(r + power)
@@ -199,7 +208,7 @@ class Poisson(Factor):
             log_z = np.where(soft, log_z, np.where(fine, log_wild, np.inf))
         if rate.point is not None:
             at = np.where(rate.is_point, rate.point, 1.0)
-            log_z = np.where(rate.is_point, power * _log_poisson(k, at, _log(at)), log_z)
+            log_z = np.where(rate.is_point, power * log_poisson(k, at, log_or_minus_inf(at)), log_z)
         return np.where(missing, 0.0, log_z)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
@@ -246,7 +255,7 @@ class PoissonLog(Factor):
         z, k, missing = self._read(incoming)
         m, v, known = (x.reshape(-1) for x in cavity_of(z))
         tilt, peak = exponential_tilt(m, v, power * k, np.full(m.size, power))
-        log_z = tilt.log_z + power * _log_poisson(k, np.exp(np.minimum(peak, 700.0)), peak)
+        log_z = tilt.log_z + power * log_poisson(k, np.exp(np.minimum(peak, 700.0)), peak)
         if not known.all():
             s, tau = (n.reshape(-1) for n in z.naturals)
             shape = s + power * k
@@ -261,77 +270,3 @@ class PoissonLog(Factor):
         k = np.broadcast_to(as_data(self, incoming, "count"), z.shape).reshape(-1)
         missing = np.isnan(k)
         return z, np.where(missing, 0.0, k), missing
-
-
-# ---- mass functions in which large terms cancel on paper ---------------------------------------------------------------
-def _log_poisson(k: np.ndarray, rate: np.ndarray, log_rate: np.ndarray) -> np.ndarray:
-    """``k log rate - rate - log k!``, exact also for k and rate near 1e8."""
-    some = np.where(k > 0, k, 1.0)
-    y = np.where(k > 0, np.log(some) - log_rate, 0.0)
-    y = np.clip(y, -650.0, 1e300)  # a rate of exp(650) is as impossible as one that overflows
-    gap = some * (y + np.expm1(-y))  # k log(k / rate) + rate - k
-    return np.where(k > 0, -gap - 0.5 * (_LOG_2PI + np.log(some)) - binet(some), -rate)
-
-
-def _log_binomial(k: np.ndarray, n: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """``log C(n, k) p^k q^(n - k)`` for real k and n, by Stirling's formula and its exact remainder."""
-    l = n - k
-    inner = (k > 0) & (l > 0)
-    a, b = np.where(inner, k, 1.0), np.where(inner, l, 1.0)
-    s = a + b
-    sure = (p == 0) | (q == 0)
-    pp, qq = np.where(sure, 0.5, p), np.where(sure, 0.5, q)
-    fit = _misfit(a, s * pp) + _misfit(b, s * qq)
-    log_mass = -fit + binet(s) - binet(a) - binet(b) + 0.5 * (np.log(s) - np.log(a) - np.log(b) - _LOG_2PI)
-    # at the edges one power is left; of a probability near 1 the logarithm is that of the other one
-    edge = np.where(k > 0, k * _log_near_1(p, q), 0.0) + np.where(l > 0, l * _log_near_1(q, p), 0.0)
-    return np.where(inner & ~sure, log_mass, np.where(inner, -np.inf, edge))
-
-
-def _log_beta_binomial(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``log C(n, k) B(a + k, b + n - k) / B(a, b)``, as two binomials over a third."""
-    p, q = (a + k) / (a + b + n), (b + n - k) / (a + b + n)
-    ratio = _log_binomial(k, n, p, q) + _log_binomial(a, a + b, p, q) - _log_binomial(a + k, a + b + n, p, q)
-    return ratio + np.log((a / (a + k)) * (b / (b + n - k)) * ((a + b + n) / (a + b)))
-
-
-def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-
-
-def _log_rise(a: np.ndarray, total: np.ndarray, power: float) -> np.ndarray:
-    """``log E p^power`` of a Beta(a, total - a)."""
-    if power == 1.0:
-        return np.log(a / total)
-    return power * np.log(a / total) + _stirling_rise(a, power) - _stirling_rise(total, power)
-
-
-def _stirling_rise(a: np.ndarray, power: float) -> np.ndarray:
-    """``log Gamma(a + power) - log Gamma(a) - power log a``, which tends to 0 for large a, without cancellation."""
-    small = a < 1.0
-    far = np.where(small, 1.0, a)
-    rise = (far + power - 0.5) * np.log1p(power / far) - power + binet(far + power) - binet(far)
-    return np.where(small, gammaln(a + power) - gammaln(a) - power * np.log(a), rise)
-
-
-def _digamma_rise(a: np.ndarray, power: float) -> np.ndarray:
-    """``psi(a + power) - psi(a)``, without cancellation."""
-    if power == 1.0:
-        return 1.0 / a
-    return np.log1p(power / a) + (digamma_gap(a) - digamma_gap(a + power))
-
-
-def _misfit(k: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """``k log(k / mean) + mean - k >= 0``; near 1 the rounding of the ratio cancels, to first order."""
-    ratio = mean / k
-    return k * (ratio - 1.0 - np.log(ratio))
-
-
-def _log_near_1(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """``log p``, exact also where ``p = 1 - q`` is near 1."""
-    near = p > 0.5
-    return np.where(near, np.log1p(-np.where(near, q, 0.0)), np.maximum(_log(np.asarray(p)), -1e300))
-
-
-def _log(x: np.ndarray) -> np.ndarray:
-    return np.log(x, out=np.full(np.shape(x), -np.inf), where=x > 0)

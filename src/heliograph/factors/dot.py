@@ -35,6 +35,7 @@ class Dot(Factor):
     families: ClassVar = {"w": (MultivariateGaussian,), "x": (), "out": (Gaussian,)}
     data_ranks: ClassVar = {"x": 1}
     how: ClassVar = {"w": "closed form", "out": "closed form"}
+    ignores_own = ("w", "out")
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To out: N(x'm, x'Vx). To w: the rank-one message of precision ``tau x x'``."""
@@ -66,10 +67,6 @@ class Dot(Factor):
         )
         rest = np.where(tilted.proper, tilted.log_normaliser() - out.log_normaliser(), np.inf)
         return np.where(w.proper, log_z, rest)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other end and x."""
-        return frozenset(self.ports) - {to}
 
 
 def _project(w: MultivariateGaussian, x: np.ndarray) -> Gaussian:

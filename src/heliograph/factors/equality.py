@@ -28,6 +28,7 @@ class Equal(Factor):
     ports = ("a", "b")
     families: ClassVar = {"a": EVERY_FAMILY, "b": EVERY_FAMILY}
     how: ClassVar = {"a": "closed form", "b": "closed form"}
+    ignores_own = ("a", "b")
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The other end's message."""
@@ -44,10 +45,6 @@ class Equal(Factor):
         """``log`` of the integral of the product of both messages."""
         both = _read(incoming)
         return log_overlap(both["a"], both["b"])
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other end."""
-        return frozenset(self.ports) - {to}
 
 
 def _read(incoming: Incoming) -> dict[str, Family]:

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.exponential_tilt import exponential_gap, exponential_tilt
 from heliograph.factors.incoming import as_message
-from heliograph.factors.tilt import cavity_of, gaussian_site
+from heliograph.factors.integrals.exponential import exponential_gap, exponential_tilt
+from heliograph.factors.integrals.tilt import cavity_of, gaussian_site
 from heliograph.families import Family, Gamma, Gaussian
 
 __all__ = ["Exp"]

@@ -27,6 +27,7 @@ class GaussianFactor(Factor):
     ports = ("mean", "variance", "x")
     families: ClassVar = {"mean": (Gaussian,), "variance": (), "x": (Gaussian,)}
     how: ClassVar = {"mean": "closed form", "x": "closed form"}
+    ignores_own = ("mean", "x")
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
@@ -47,10 +48,6 @@ class GaussianFactor(Factor):
         spread = _LOG_2PI + np.log(np.where(variance > 0, variance * power, 1.0))
         return np.asarray(log_z + 0.5 * (1 - power) * spread - 0.5 * np.log(power))
 
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other end and the variance."""
-        return frozenset(self.ports) - {to}
-
 
 class MultivariateGaussianFactor(Factor):
     """``N(x; mean, covariance)`` of vectors, with a positive definite covariance given."""
@@ -60,6 +57,7 @@ class MultivariateGaussianFactor(Factor):
     families: ClassVar = {"mean": (MultivariateGaussian,), "covariance": (), "x": (MultivariateGaussian,)}
     data_ranks: ClassVar = {"covariance": 2}
     how: ClassVar = {"mean": "closed form", "x": "closed form"}
+    ignores_own = ("mean", "x")
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> MultivariateGaussian:
@@ -79,7 +77,3 @@ class MultivariateGaussianFactor(Factor):
         d = covariance.shape[-1]
         log_det = d * _LOG_2PI + np.linalg.slogdet(covariance)[1]
         return log_z + 0.5 * (1 - power) * log_det - 0.5 * d * np.log(power)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other end and the covariance."""
-        return frozenset(self.ports) - {to}

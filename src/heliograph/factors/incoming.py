@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from heliograph.errors import UnsupportedError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.families import Family
 
-__all__ = ["as_data", "as_message"]
+__all__ = ["as_data", "as_message", "as_plate"]
 
 
 def as_message(factor: Factor, incoming: Incoming, port: str) -> Any:
@@ -27,6 +28,13 @@ def as_message(factor: Factor, incoming: Incoming, port: str) -> Any:
             "heliograph.supported() lists every combination"
         )
     return value
+
+
+def as_plate(factor: Factor, incoming: Incoming, ports: Sequence[str]) -> list[Any]:
+    """The messages at some ports, repeated to one plate shape."""
+    messages = [as_message(factor, incoming, port) for port in ports]
+    shape = np.broadcast_shapes(*(m.shape for m in messages))
+    return [m.broadcast_to(shape) for m in messages]
 
 
 def as_data(factor: Factor, incoming: Incoming, port: str) -> np.ndarray:

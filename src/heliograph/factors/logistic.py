@@ -9,9 +9,9 @@ from scipy.special import betaln, log_expit, polygamma, psi
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.logistic_label import label_log_z, label_site
-from heliograph.factors.logistic_tilt import logistic_gap, logistic_tilt
-from heliograph.factors.tilt import Tilt, cavity_of, gaussian_site, mixed
+from heliograph.factors.integrals.label import label_log_z, label_site
+from heliograph.factors.integrals.logistic import logistic_gap, logistic_tilt
+from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site, mixed
 from heliograph.families import Bernoulli, Beta, Family, Gaussian
 
 __all__ = ["Logistic", "LogisticBernoulli"]
@@ -35,6 +35,7 @@ class LogisticBernoulli(Factor):
     ports = ("z", "y")
     families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"z": "quadrature", "y": "quadrature"}
+    ignores_own = ("y",)
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -95,10 +96,6 @@ class LogisticBernoulli(Factor):
             label = np.where(np.isinf(odds), np.sign(odds), 0.0)
             log_z = np.where(known, log_z, _wild_log_z(z, power * (label > 0), power * (label < 0)))
         return log_z.reshape(z.shape)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The message to y does not read y's own."""
-        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
 
 
 class Logistic(Factor):

@@ -13,8 +13,8 @@ import numpy as np
 from heliograph.errors import ContradictionError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
+from heliograph.factors.integrals.mixing import Mixed, branch_probabilities, cavity_centre, mix_branches
 from heliograph.factors.line import gaussian_overlap
-from heliograph.factors.mixing import Mixed, branch_probabilities, cavity_centre, mix_branches
 from heliograph.families import Gaussian
 from heliograph.numerics.truncated_normal import tail
 

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.gaussian_precision import TiltOfPrecision, tilt_of_precision
 from heliograph.factors.incoming import as_message
+from heliograph.factors.integrals.mixing import Mixed, branch_probabilities, mix_branches
+from heliograph.factors.integrals.precision import TiltOfPrecision, tilt_of_precision
 from heliograph.factors.line import add_noise
-from heliograph.factors.mixing import Mixed, branch_probabilities, mix_branches
 from heliograph.factors.select import alone, met
 from heliograph.families import Bernoulli, Categorical, Family, Gamma, Gaussian
 from heliograph.numerics.excess import exp_excess
@@ -41,6 +41,7 @@ class Mixture(Factor):
         "x": (Gaussian,),
     }
     how = dict.fromkeys(ports, "quadrature over precisions") | {"s": "closed form, or quadrature over precisions"}
+    ignores_own = ("s",)
 
     def __init__(self, n: int = 2, one_precision: bool = False) -> None:
         self.n = n
@@ -96,10 +97,6 @@ class Mixture(Factor):
         guessed = {**incoming, "s": selector.from_log_weights(log_p)}
         ports = [p for p in self.ports if p not in ("s", "x") and not as_message(self, incoming, p).is_point.all()]
         return {port: self.message(port, guessed) for port in ports}
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Every port; only s does not look at its own."""
-        return frozenset(self.ports) - {to} if to == "s" else frozenset(self.ports)
 
     def _components(self, port: str) -> list[int]:
         """The components that have the precision of that port."""

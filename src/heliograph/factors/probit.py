@@ -10,7 +10,7 @@ from scipy.special import erfcx, log_ndtr
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
-from heliograph.factors.tilt import Tilt, cavity_of, gaussian_site, mixed
+from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site, mixed
 from heliograph.families import Bernoulli, Family, Gaussian
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.panels import DROP, Panels, legendre, split_evenly
@@ -40,6 +40,7 @@ class ProbitBernoulli(Factor):
     ports = ("z", "y")
     families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"z": "closed form", "y": "closed form"}
+    ignores_own = ("y",)
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -62,10 +63,6 @@ class ProbitBernoulli(Factor):
         z, y = as_message(self, incoming, "z"), as_message(self, incoming, "y")
         m, v, known = cavity_of(z)
         return np.where(known, _soft_tilt(m, v, y.log_odds, power).log_z, np.inf)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The message to y does not read y's own."""
-        return frozenset(p for p in self.ports if p != "y") if to == "y" else frozenset(self.ports)
 
 
 def _soft_tilt(m: np.ndarray, v: np.ndarray, log_odds: np.ndarray, power: float) -> Tilt:

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import log_expit
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.incoming import as_message
+from heliograph.factors.incoming import as_plate
+from heliograph.factors.integrals.mixing import Mixed, branch_probabilities, cavity_centre, mix_branches
 from heliograph.factors.line import gaussian_overlap
-from heliograph.factors.mixing import Mixed, branch_probabilities, cavity_centre, mix_branches
 from heliograph.families import Bernoulli, Family, Gaussian
 
 __all__ = ["Select"]
@@ -30,7 +30,7 @@ class Select(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity for the Gaussians; for s the log odds of the two overlaps, which do not look at s."""
-        a, b, s, out = self._read(incoming)
+        a, b, s, out = as_plate(self, incoming, self.ports)
         self.check_port(to)
         if to == "s":
             return _log_odds(a, b, out)
@@ -39,7 +39,7 @@ class Select(Factor):
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Mean and variance of the mixture, or the probability of s."""
-        a, b, s, out = self._read(incoming)
+        a, b, s, out = as_plate(self, incoming, self.ports)
         self.check_port(to)
         if to == "s":
             return _log_odds(a, b, out) * s
@@ -54,7 +54,7 @@ class Select(Factor):
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the two overlaps weighted with p and 1 - p."""
-        a, b, s, out = self._read(incoming)
+        a, b, s, out = as_plate(self, incoming, self.ports)
         (first, second), certain = _weights(a, b, out)
         l = np.where(s.is_point, 0.0, s.naturals[0])
         first, second = first + log_expit(l), second + log_expit(-l)
@@ -71,11 +71,6 @@ class Select(Factor):
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Its own port too, unless s is known; s never looks at its own."""
         return frozenset(self.ports) - {to} if to == "s" or "s" in points else frozenset(self.ports)
-
-    def _read(self, incoming: Incoming) -> tuple[Gaussian, Gaussian, Bernoulli, Gaussian]:
-        a, b, s, out = (as_message(self, incoming, p) for p in self.ports)
-        shape = np.broadcast_shapes(a.shape, b.shape, s.shape, out.shape)
-        return a.broadcast_to(shape), b.broadcast_to(shape), s.broadcast_to(shape), out.broadcast_to(shape)
 
     def _known(self, to: str, a: Gaussian, b: Gaussian, s: Bernoulli, out: Gaussian) -> Gaussian:
         """The message where s is a point mass."""

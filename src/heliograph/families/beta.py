@@ -14,6 +14,7 @@ from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
 from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet
 from heliograph.numerics.inverse_logit_moments import inverse_logit_moments
+from heliograph.numerics.logarithms import log_or_minus_inf
 
 __all__ = ["Beta"]
 
@@ -181,8 +182,8 @@ class Beta(Family):
         if self.point is not None:
             is_point = self.is_point
             x = np.where(is_point, self.point, 0.5)
-            first = np.where(is_point, _log(x), first)
-            second = np.where(is_point, _log(1.0 - x), second)
+            first = np.where(is_point, log_or_minus_inf(x), first)
+            second = np.where(is_point, log_or_minus_inf(1.0 - x), second)
         return first, second
 
     def mean_logit_and_gap(self) -> tuple[np.ndarray, np.ndarray]:
@@ -198,7 +199,10 @@ class Beta(Family):
         if self.point is not None:
             is_point = self.is_point
             x = np.where(is_point, self.point, 0.5)
-            mean, variance = np.where(is_point, _log(x) - _log(1.0 - x), mean), np.where(is_point, 0.0, variance)
+            mean, variance = (
+                np.where(is_point, log_or_minus_inf(x) - log_or_minus_inf(1.0 - x), mean),
+                np.where(is_point, 0.0, variance),
+            )
         return mean, variance
 
     def somewhere(self) -> np.ndarray:
@@ -274,7 +278,3 @@ class Beta(Family):
     def parameters_text(self) -> str:
         """The parameters of one entry in a few words."""
         return f"a {short(self.a)}, b {short(self.b)}"
-
-
-def _log(x: np.ndarray) -> np.ndarray:
-    return np.log(x, out=np.full(np.shape(x), -np.inf), where=x > 0)

@@ -13,6 +13,7 @@ from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence
 from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others
+from heliograph.numerics.logarithms import log_or_minus_inf
 
 __all__ = ["Dirichlet"]
 
@@ -170,8 +171,7 @@ class Dirichlet(Family):
         if self.point is not None:
             is_point = self.is_point[..., None]
             x = np.where(is_point, self.point, 1.0)
-            log_x = np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)
-            mean_log = np.where(is_point, log_x, mean_log)
+            mean_log = np.where(is_point, log_or_minus_inf(x), mean_log)
         return (mean_log,)
 
     def log_centre_and_gap(self) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 Start with `checks` (what is a real number), then by need:
 
 - special functions: `gamma_function`, `excess`, and their inverses `inverse_digamma`, `inverse_dirichlet`,
-  `inverse_logit_moments`;
+  `inverse_logit_moments`; mass functions of counts in `count_masses`;
 - integrals of plates of one-dimensional densities: `panels` (fixed Gauss-Legendre panels), `adaptive_quadrature`,
   and `truncated_normal` (closed forms);
 - linear algebra: `triangular` (batches of Cholesky factors), `symmetric` (functions of symmetric matrices),

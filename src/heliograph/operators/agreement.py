@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heliograph.families import Family
-from heliograph.operators.coordinates import Coordinates
+from heliograph.families.coordinates import Coordinates
 
 __all__ = ["Agreement", "average_belief", "disagreement"]
 

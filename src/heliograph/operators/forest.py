@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from heliograph.errors import FileFormatError
+from heliograph.families.coordinates import event_size, logs_of
 from heliograph.operators.agreement import Agreement
-from heliograph.operators.coordinates import event_size, logs_of
 from heliograph.operators.jit import JustInTime
 from heliograph.operators.packing import family_named
 from heliograph.operators.protocol import Incoming, Setting, State

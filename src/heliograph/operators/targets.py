@@ -12,7 +12,7 @@ import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.families import Family, Gamma
-from heliograph.operators.coordinates import event_size, logs_of, naturals_of, statistics_of
+from heliograph.families.coordinates import event_size, logs_of, naturals_of, statistics_of
 
 __all__ = ["BeliefLogs", "BeliefStatistics", "OutgoingMessage", "OutgoingRate", "Target", "target_named"]
 

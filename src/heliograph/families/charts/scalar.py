@@ -13,6 +13,7 @@ from heliograph.families.charts.chart import Unchanged
 from heliograph.families.gamma import Gamma
 from heliograph.families.gaussian import Gaussian
 from heliograph.numerics.gamma_function import trigamma, trigamma_excess, trigammas
+from heliograph.numerics.logarithms import log_or_minus_inf
 
 __all__ = ["IdentityChart", "LogChart", "LogitChart", "ScalarChart"]
 
@@ -100,7 +101,7 @@ class LogChart(ScalarChart):
     family = Gamma
 
     def coordinates(self, x):
-        return np.log(x, out=np.full(np.shape(x), -np.inf), where=np.asarray(x) > 0)
+        return log_or_minus_inf(x)
 
     def value(self, u):
         return np.exp(np.clip(u, -708.0, 709.0))  # the ends of double precision

@@ -11,6 +11,7 @@ from heliograph.families.categorical import Categorical
 from heliograph.families.charts.chart import Unchanged
 from heliograph.families.dirichlet import Dirichlet
 from heliograph.numerics.gamma_function import trigamma
+from heliograph.numerics.logarithms import log_or_minus_inf
 
 __all__ = ["LogConcentrationChart", "LogOddsChart", "LogProbabilityChart"]
 
@@ -89,7 +90,7 @@ class LogConcentrationChart:
         self.n_outputs, self.scalar = size, False
 
     def coordinates(self, x):
-        logs = np.log(x, out=np.full(np.shape(x), -np.inf), where=np.asarray(x) > 0)
+        logs = log_or_minus_inf(x)
         return logs[..., :-1] - logs[..., -1:]
 
     def value(self, u):

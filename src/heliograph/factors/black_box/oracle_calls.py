@@ -19,7 +19,7 @@ from heliograph.families import Family
 from heliograph.oracles import Answer, make_oracle
 from heliograph.oracles.answer import gather
 
-__all__ = ["Latest", "OracleCalls", "oracle_named"]
+__all__ = ["Latest", "OracleCalls", "oracle_named", "same_plates"]
 
 _ROWS = 32  # a part: enough that a vectorised function does not feel it, few enough to share out
 
@@ -69,7 +69,7 @@ class OracleCalls:
         """
         known = None if self.latest is None else self.latest.get(id(self.factor))
         new = known is None or self.to in known.served or known.precision != precision
-        if known is not None and not new and _same(known.incoming, incoming):
+        if known is not None and not new and same_plates(known.incoming, incoming):
             known.served.add(self.to)
             return known.answer
         answer = self._ask(incoming, precision)
@@ -136,7 +136,7 @@ class OracleCalls:
             raise first
 
 
-def _same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+def same_plates(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether two plates of tuples are equal number by number."""
     for port, m in a.items():
         pairs: list[tuple[Any, Any]] = [(m, b[port])]

@@ -15,15 +15,15 @@ from functools import cache
 
 import numpy as np
 
-from heliograph.factors.logistic_tilt import logistic_tilt
-from heliograph.factors.tilt import gaussian_site
+from heliograph.factors.integrals.logistic import logistic_tilt
+from heliograph.factors.integrals.tilt import gaussian_site
 from heliograph.numerics.chunks import chunks
 
-__all__ = ["FAST_UNTIL", "label_log_z", "label_site"]
+__all__ = ["FAST_UNTIL", "LIMITS", "label_log_z", "label_site"]
 
 FAST_UNTIL = 512.0  # largest cavity variance of the trapezoid rule: beyond, its nodes overflow
 _NARROW = 1e-2  # below this variance the derivatives of log Z are integrated, not the moments
-_LIMITS = np.array([_NARROW, 0.25, *(2.0 ** np.arange(10))])  # one rule for each class of variance
+LIMITS = np.array([_NARROW, 0.25, *(2.0 ** np.arange(10))])  # one rule for each class of variance
 _COARSE = np.array([_NARROW, 4.0, 64.0, FAST_UNTIL])  # for few rows, where a call costs more than a node
 _COARSE_LIST = _COARSE.tolist()
 _FEW = 1024
@@ -75,7 +75,7 @@ def _classes(v: np.ndarray) -> Iterator[slice | np.ndarray]:
     """Rows to be integrated together: a block at a time, and in it one class of variances at a time."""
     for part in chunks(v.size, _BLOCK):
         block = v[part]
-        kind = np.searchsorted(_COARSE if block.size <= _FEW else _LIMITS, block)
+        kind = np.searchsorted(_COARSE if block.size <= _FEW else LIMITS, block)
         for k in np.flatnonzero(np.bincount(kind)):
             rows = np.flatnonzero(kind == k)
             yield part if rows.size == block.size else rows + part.start

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import wrightomega
 
-from heliograph.factors.tilt import Tilt
+from heliograph.factors.integrals.tilt import Tilt
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep
 

@@ -1,149 +1,27 @@
-"""Black-box factors: a node given only as a forward sampler, with what was learned about its messages.
-
-``@factor(output=Family)`` turns a function into a `BlackBox`. Called on variables it becomes part of their model,
-called on arrays it is the function it was. What it learns belongs to it and serves every model that uses it.
-"""
+"""A node given only as a forward sampler, with what was learned about its messages."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
+from heliograph.factors.black_box.options import RunOptions
+from heliograph.factors.black_box.oracle_calls import OracleCalls, oracle_named
+from heliograph.factors.black_box.saving import read_into, save_factor
 from heliograph.families import EVERY_FAMILY, Family
 from heliograph.numerics.checks import as_real
-from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
-from heliograph.operators.protocol import Reply, Setting
+from heliograph.operators.protocol import Reply
 from heliograph.operators.registry import make_operator
-from heliograph.oracles import Answer, Sampler, evaluate, sampler_of
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles import Answer, Sampler, evaluate
 
-__all__ = ["BlackBox", "Conduct", "factor"]
-
-
-@dataclass
-class Conduct:
-    """How one run wants its black boxes to behave, handed to `send` with every call."""
-
-    rng: np.random.Generator
-    operator: Any = "learned"
-    oracle: Any = None
-    tolerance: float = 1e-3
-    executor: Any = None
-    n_factors: int = 1  # messages of black boxes in a sweep of the whole model, among which the tolerance is shared
-    shared: dict[int, Any] = field(default_factory=dict, repr=False)  # id of a factor -> graph.shared.Shared
-    latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
-    # what the messages of each direction may be wrong by, since the last estimate and at it
-    _sweep: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
-    _last: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
-
-    def setting(self, factor: BlackBox) -> Setting:
-        """What an operator is told about this run."""
-        tolerance = self.tolerance / max(self.n_factors, 1)
-        known = self.shared.get(id(factor))
-        share, together = (1.0, 1) if known is None else (min(1.0, known.unknowns / known.size), known.together)
-        return Setting(
-            tolerance, factor.sampler, factor._evaluate, reference_of(factor.sampler), share=share, together=together
-        )
-
-    def note(self, factor: BlackBox, to: str, cavity: Any, reply: Reply) -> None:
-        """Remember how wrong the messages of one call may be."""
-        before = self._sweep.get((id(factor), to), _NO_ERRORS)
-        setting = self.setting(factor)
-        self._sweep[id(factor), to] = before.and_those_of(reply, cavity, setting)
-
-    def error_estimate(self) -> float:
-        """Nats that learned messages may have added to the posterior, by the latest message of every direction.
-
-        Infinite where a message could not be had: what it would have been is unknown. NaN where an operator predicts
-        without saying how wrong it may be, as all but the default one do.
-        """
-        self._last.update(self._sweep)
-        self._sweep = {}
-        errors = [e.joint() for e in self._last.values()]
-        return float(np.inf) if np.inf in errors else float(sum(errors))
-
-
-class _Errors(NamedTuple):
-    """Sums over the messages of one direction in one sweep."""
-
-    asked: float = 0.0  # nats of messages that an oracle answered: their errors are independent
-    nats: float = 0.0  # of predicted messages
-    roots: float = 0.0  # of their square roots: predictions of one regression err alike
-    unknowns: float = 0.0  # that the messages share
-
-    def and_those_of(self, reply: Reply, cavity: Any, setting: Setting) -> _Errors:
-        """With the messages of one more call."""
-        kl, asked = reply.expected_kl, reply.asked
-        if reply.failed.any():
-            return self._replace(asked=np.inf)
-        if kl is None:
-            return self if asked.all() else self._replace(nats=np.nan)
-        predicted = kl[~asked] if asked.any() else kl
-        share = leverage(reply.message, cavity) if len(predicted) else None
-        return _Errors(
-            self.asked + float(kl[asked].sum()),
-            self.nats + float(predicted.sum()),
-            self.roots + float(np.sqrt(predicted).sum()),
-            self.unknowns + shared_unknowns(share, len(kl), setting),
-        )
-
-    def joint(self) -> float:
-        """What they may do to the posterior together."""
-        coherent = self.roots**2 / self.unknowns if self.roots else 0.0
-        return RARE * (self.asked + max(coherent, self.nats) if not np.isnan(self.nats) else self.asked + np.nan)
-
-
-_NO_ERRORS = _Errors()
-
-
-def factor(
-    function: Callable[..., Any] | None = None,
-    *,
-    output: type[Family] | None = None,
-    vectorized: bool = True,
-    expensive: bool = False,
-    name: str | None = None,
-    dimension: int | None = None,
-    data_ranks: Mapping[str, int] | None = None,
-    oracle: Any = None,
-) -> Any:
-    """Make a factor of a forward sampler: a function of samples along the first axis of its arguments.
-
-    A parameter named ``rng`` makes it stochastic. `output` is the family of its result (with `dimension`, if that is a
-    vector or a category). A function of one sample at a time is right, and slow, with ``vectorized=False``; one that
-    is too dear to be called at every message says ``expensive=True``. Plain arrays given as arguments are data, one
-    value a message; `data_ranks` says how many axes a value has where that cannot be seen (1 for a vector). `oracle`
-    is what answers for it unless a run says otherwise.
-
-    >>> @factor(output=Beta)
-    ... def logistic(z):
-    ...     return 1 / (1 + np.exp(-z))
-    >>> logistic.ports
-    ('z', 'out')
-    >>> logistic(np.zeros(2))
-    array([0.5, 0.5])
-    >>> logistic.belief("z", {"z": Gaussian([0.0], 1.0), "out": Beta([2.0], 1.0)}, oracle="quadrature").mean.round(4)
-    array([0.4132])
-    """
-    if function is not None and not callable(function):
-        raise ModelError("@factor needs the family of the function's result: @factor(output=Beta)")
-    if output is None or not (isinstance(output, type) and issubclass(output, Family)):
-        raise ModelError("@factor needs the family of the function's result, for example @factor(output=Gaussian)")
-
-    def wrap(f: Callable[..., Any]) -> BlackBox:
-        sampler = sampler_of(f, output, name=name, vectorized=vectorized, expensive=expensive)
-        return BlackBox(sampler, dimension=dimension, data_ranks=data_ranks, oracle=oracle)
-
-    return wrap if function is None else wrap(function)
+__all__ = ["BlackBox"]
 
 
 class BlackBox(Factor):
@@ -230,21 +108,21 @@ class BlackBox(Factor):
         self.data_ranks[port] = len(shape) - len(plate)
 
     # ---- messages in a run --------------------------------------------------------------------------------------
-    def send(self, to: str, incoming: Incoming, conduct: Conduct) -> Reply:
+    def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
         """The messages to port `to`, asked or predicted as the run's operator decides."""
         self.check_port(to)
         incoming = self._ordered(incoming)
-        operator = self.operator(conduct.operator)
-        oracle = oracle_named(self.oracle if conduct.oracle is None else conduct.oracle)
-        calls = OracleCalls(self, oracle, conduct.rng, conduct.executor, to, conduct.latest)
+        operator = self.operator(options.operator)
+        oracle = oracle_named(self.oracle if options.oracle is None else options.oracle)
+        calls = OracleCalls(self, oracle, options.rng, options.executor, to, options.latest)
         try:
-            reply = operator.send(conduct.rng, to, incoming, calls, conduct.setting(self))
+            reply = operator.send(options.rng, to, incoming, calls, options.setting(self))
         finally:
             self.n_asked += calls.n_asked
             self.n_evaluations += calls.n_evaluations
         self.n_messages += len(reply.asked)
         self.n_evaluations += reply.n_evaluations
-        conduct.note(self, to, incoming[to], reply)
+        options.note(self, to, incoming[to], reply)
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,
@@ -325,24 +203,24 @@ class BlackBox(Factor):
         incoming: Incoming,
         power: float = 1.0,
         *,
-        conduct: Conduct | None = None,
+        options: RunOptions | None = None,
         oracle: Any = None,
         seed: int = 0,
     ) -> np.ndarray:
         """The log normaliser of each tuple; -inf where an oracle found nothing.
 
-        With the `conduct` of a run it is what the run's operator has learned of it, or its oracle says.
+        With the `options` of a run it is what the run's operator has learned of it, or its oracle says.
         """
         self._refuse_power(power)
-        if conduct is None:
+        if options is None:
             return self.ask(incoming, oracle=oracle, seed=seed).log_z
-        learned = getattr(self.operator(conduct.operator), "log_z", None)
-        oracle = conduct.oracle if oracle is None else oracle
+        learned = getattr(self.operator(options.operator), "log_z", None)
+        oracle = options.oracle if oracle is None else oracle
         if learned is None:
             return self.ask(incoming, oracle=oracle, seed=seed).log_z
         rng = np.random.default_rng(seed)  # reading a posterior must not change what the run would draw next
-        calls = OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng, conduct.executor)
-        log_z = learned(rng, self._ordered(incoming), calls, conduct.setting(self))
+        calls = OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng, options.executor)
+        log_z = learned(rng, self._ordered(incoming), calls, options.setting(self))
         self.n_asked += calls.n_asked
         self.n_evaluations += calls.n_evaluations
         return log_z
@@ -350,14 +228,10 @@ class BlackBox(Factor):
     # ---- keeping ------------------------------------------------------------------------------------------------
     def save(self, path: str | PathLike[str]) -> None:
         """Write all that was learned to one file: arrays and JSON, no code."""
-        from heliograph.factors.saving import save_factor
-
         save_factor(self, path)
 
     def load(self, path: str | PathLike[str]) -> None:
         """Replace what was learned by what a file holds; a file that cannot be read changes nothing."""
-        from heliograph.factors.saving import read_into
-
         read_into(self, path)
 
     # ---- private ------------------------------------------------------------------------------------------------
@@ -367,7 +241,8 @@ class BlackBox(Factor):
             raise ModelError(f"factor {self.name!r} needs a message at every port; {missing} have none")
         return {p: incoming[p] if isinstance(incoming[p], Family) else np.asarray(incoming[p]) for p in self.ports}
 
-    def _evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    def evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The function at some inputs, one sample per row."""
         return evaluate(rng, self.sampler, inputs)
 
     def _refuse_power(self, power: float) -> None:

@@ -6,24 +6,41 @@ Everything is checked before anything is changed: the file first, then the facto
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
 from heliograph.errors import FileFormatError, ModelError
-from heliograph.factors.black_box import BlackBox
-from heliograph.families.packing import family_named
 from heliograph.operators.registry import operator_from_state
-from heliograph.oracles import Sampler, sampler_of
+from heliograph.oracles import Sampler
 from heliograph.storage import below, read_archive, understanding, write_archive
 
-__all__ = ["load_factor", "read_into", "save_factor"]
+__all__ = ["WHAT", "Learned", "read_into", "save_factor", "take"]
 
-_WHAT = "saved factor"
+WHAT = "saved factor"
 
 
-def save_factor(factor: BlackBox, path: str | os.PathLike[str]) -> None:
+class Learned(Protocol):
+    """What is kept of a factor."""
+
+    sampler: Sampler
+    operators: dict[str, Any]
+    dimension: int | None
+    n_asked: int
+    n_messages: int
+    n_evaluations: int
+
+    @property
+    def name(self) -> str:
+        """The factor's name."""
+
+    @property
+    def data_ranks(self) -> Mapping[str, int]:
+        """Trailing axes of one value of each data port."""
+
+
+def save_factor(factor: Learned, path: str | os.PathLike[str]) -> None:
     """Write all that the factor has learned to `path`, replacing what was there in one step."""
     arrays: dict[str, np.ndarray] = {}
     header: dict[str, Any] = {"factor": _described(factor.sampler, factor), "operators": []}
@@ -39,41 +56,15 @@ def save_factor(factor: BlackBox, path: str | os.PathLike[str]) -> None:
     write_archive(path, arrays, header)
 
 
-def load_factor(path: str | os.PathLike[str], function: Callable[..., Any] | BlackBox) -> BlackBox:
-    """A factor of `function` that knows what the file holds.
-
-    `function` is the plain function, or a factor made of it (which is left as it is).
-    """
-    arrays, header = read_archive(path, _WHAT)
-    with understanding(path):
-        described = header["factor"]
-        if isinstance(function, BlackBox):
-            old, sampler = function, function.sampler
-            new = BlackBox(sampler, dimension=old.dimension, data_ranks=old.data_ranks, oracle=old.oracle)
-        else:
-            output = family_named(described["output"])
-            sampler = sampler_of(
-                function,
-                output,
-                name=str(described["name"]),
-                vectorized=bool(described["vectorized"]),
-                expensive=bool(described["expensive"]),
-            )
-            ranks = {str(k): int(v) for k, v in described["data_ranks"].items() if k in sampler.inputs}
-            new = BlackBox(sampler, dimension=described["dimension"], data_ranks=ranks)
-        _take(new, arrays, header)
-    return new
-
-
-def read_into(factor: BlackBox, path: str | os.PathLike[str]) -> None:
+def read_into(factor: Learned, path: str | os.PathLike[str]) -> None:
     """Replace what `factor` has learned by what the file holds; on any error it stays as it was."""
-    arrays, header = read_archive(path, _WHAT)
+    arrays, header = read_archive(path, WHAT)
     with understanding(path):
-        _take(factor, arrays, header)
+        take(factor, arrays, header)
 
 
 # ---- what is in the file ------------------------------------------------------------------------------------------
-def _described(sampler: Sampler, factor: BlackBox) -> dict[str, Any]:
+def _described(sampler: Sampler, factor: Learned) -> dict[str, Any]:
     return {
         "name": sampler.name,
         "inputs": list(sampler.inputs),
@@ -87,7 +78,8 @@ def _described(sampler: Sampler, factor: BlackBox) -> dict[str, Any]:
     }
 
 
-def _take(factor: BlackBox, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
+def take(factor: Learned, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
+    """Put what a file holds into a factor of the same signature, all of it or nothing."""
     described, sampler = header["factor"], factor.sampler
     theirs = (tuple(described["inputs"]), described["output"], bool(described["stochastic"]))
     ours = (sampler.inputs, sampler.output.__name__, sampler.stochastic)

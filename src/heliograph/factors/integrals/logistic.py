@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
-from heliograph.factors.tilt import Tilt
+from heliograph.factors.integrals.tilt import Tilt
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep
 

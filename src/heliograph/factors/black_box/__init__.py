@@ -1,0 +1,16 @@
+"""Black-box factors: a node given only as a forward sampler, with what was learned about its messages.
+
+``@factor(output=Family)`` turns a function into a `BlackBox`. Called on variables it becomes part of their model,
+called on arrays it is the function it was. What it learns belongs to it and serves every model that uses it.
+
+Start with `box`, the factor itself; `options` is how one run treats it, `oracle_calls` how an oracle is asked, `saving` and
+`loading` are its file.
+"""
+
+from heliograph.factors.black_box.box import BlackBox
+from heliograph.factors.black_box.decorator import factor
+from heliograph.factors.black_box.loading import load_factor
+from heliograph.factors.black_box.options import RunOptions
+from heliograph.factors.black_box.oracle_calls import OracleCalls, oracle_named
+
+__all__ = ["BlackBox", "OracleCalls", "RunOptions", "factor", "load_factor", "oracle_named"]

@@ -1,0 +1,103 @@
+"""How one run treats its black boxes, and what their messages may be wrong by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from heliograph.factors.black_box.oracle_calls import Latest
+from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
+from heliograph.operators.protocol import Reply, Setting
+from heliograph.oracles import Sampler
+from heliograph.oracles.reference import reference_of
+
+__all__ = ["RunOptions"]
+
+
+class Sampled(Protocol):
+    """What is asked of a factor here: its sampler, and its values."""
+
+    sampler: Sampler
+
+    def evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The function at some inputs."""
+        ...
+
+
+@dataclass
+class RunOptions:
+    """How one run wants its black boxes to behave, handed to `send` with every call."""
+
+    rng: np.random.Generator
+    operator: Any = "learned"
+    oracle: Any = None
+    tolerance: float = 1e-3
+    executor: Any = None
+    n_factors: int = 1  # messages of black boxes in a sweep of the whole model, among which the tolerance is shared
+    shared: dict[int, Any] = field(default_factory=dict, repr=False)  # id of a factor -> graph.shared.Shared
+    latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
+    # what the messages of each direction may be wrong by, since the last estimate and at it
+    _sweep: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
+    _last: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
+
+    def setting(self, factor: Sampled) -> Setting:
+        """What an operator hears of this run."""
+        tolerance = self.tolerance / max(self.n_factors, 1)
+        known = self.shared.get(id(factor))
+        share, together = (1.0, 1) if known is None else (min(1.0, known.unknowns / known.size), known.together)
+        return Setting(
+            tolerance, factor.sampler, factor.evaluate, reference_of(factor.sampler), share=share, together=together
+        )
+
+    def note(self, factor: Sampled, to: str, cavity: Any, reply: Reply) -> None:
+        """Remember how wrong the messages of one call may be."""
+        before = self._sweep.get((id(factor), to), _NO_ERRORS)
+        setting = self.setting(factor)
+        self._sweep[id(factor), to] = before.and_those_of(reply, cavity, setting)
+
+    def error_estimate(self) -> float:
+        """Nats that learned messages may have added to the posterior, by the latest message of every direction.
+
+        Infinite where a message could not be had: what it would have been is unknown. NaN where an operator predicts
+        without saying how wrong it may be, as all but the default one do.
+        """
+        self._last.update(self._sweep)
+        self._sweep = {}
+        errors = [e.joint() for e in self._last.values()]
+        return float(np.inf) if np.inf in errors else float(sum(errors))
+
+
+class _Errors(NamedTuple):
+    """Sums over the messages of one direction in one sweep."""
+
+    asked: float = 0.0  # nats of messages that an oracle answered: their errors are independent
+    nats: float = 0.0  # of predicted messages
+    roots: float = 0.0  # of their square roots: predictions of one regression err alike
+    unknowns: float = 0.0  # that the messages share
+
+    def and_those_of(self, reply: Reply, cavity: Any, setting: Setting) -> _Errors:
+        """With the messages of one more call."""
+        kl, asked = reply.expected_kl, reply.asked
+        if reply.failed.any():
+            return self._replace(asked=np.inf)
+        if kl is None:
+            return self if asked.all() else self._replace(nats=np.nan)
+        predicted = kl[~asked] if asked.any() else kl
+        share = leverage(reply.message, cavity) if len(predicted) else None
+        return _Errors(
+            self.asked + float(kl[asked].sum()),
+            self.nats + float(predicted.sum()),
+            self.roots + float(np.sqrt(predicted).sum()),
+            self.unknowns + shared_unknowns(share, len(kl), setting),
+        )
+
+    def joint(self) -> float:
+        """What they may do to the posterior together."""
+        coherent = self.roots**2 / self.unknowns if self.roots else 0.0
+        return RARE * (self.asked + max(coherent, self.nats) if not np.isnan(self.nats) else self.asked + np.nan)
+
+
+_NO_ERRORS = _Errors()
