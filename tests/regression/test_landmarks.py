@@ -5,8 +5,10 @@ import pytest
 
 from heliograph.regression import gaussian_process as exact
 from heliograph.regression import landmarks as sparse
-from heliograph.regression.gaussian_process import Widths, choose, predict
-from heliograph.regression.landmarks import append, choose_landmarks, condition, leave_one_out
+from heliograph.regression.gaussian_process import choose, predict
+from heliograph.regression.landmark_choice import choose_landmarks
+from heliograph.regression.landmarks import append, condition, leave_one_out
+from heliograph.regression.squared_exponential import Widths
 
 
 def world(n, noise, seed=0):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from heliograph.regression.gaussian_process import Widths, condition, predict
+from heliograph.regression.gaussian_process import condition, predict
 from heliograph.regression.neighbours import Neighbours
+from heliograph.regression.squared_exponential import Widths
 
 WIDTHS = Widths(np.array([0.1, -0.2, 3.0]), np.array([0.7, 1.3, np.inf]), np.array([1.5, 0.7]), 1e-5)
 

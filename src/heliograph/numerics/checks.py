@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 
-__all__ = ["as_real", "check_fit", "check_rng", "in_words", "short"]
+__all__ = ["as_matrix", "as_real", "check_fit", "check_rng", "in_words", "short"]
 
 
 def as_real(label: str, value: Any) -> np.ndarray:
@@ -62,3 +62,13 @@ def short(value: Any) -> str:
     """An array for a sentence: four digits, few entries, one line."""
     text = np.array2string(np.asarray(value), precision=4, threshold=6, separator=", ")
     return text if "\n" not in text else " ".join(text.split())  # a sentence has one line
+
+
+def as_matrix(a: Any, name: str) -> np.ndarray:
+    """`a` as a matrix of finite numbers, one row per case."""
+    a = np.asarray(a, dtype=float)
+    if a.ndim != 2:
+        raise ModelError(f"{name} must be a matrix, one row per case; this one has {a.ndim} axes")
+    if not np.isfinite(a).all():
+        raise ModelError(f"{name} holds {int((~np.isfinite(a)).sum())} entries that are not finite numbers")
+    return a

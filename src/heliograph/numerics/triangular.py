@@ -6,9 +6,21 @@ A plate of one vector is the usual case, and there the overhead of a batch would
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import blas, lapack
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
-__all__ = ["cholesky", "gram", "inverse_of_lower", "log_diagonal", "times", "transposed_times"]
+__all__ = [
+    "cholesky",
+    "gram",
+    "inverse_of_lower",
+    "known_part",
+    "leading_cholesky",
+    "log_diagonal",
+    "times",
+    "transposed_times",
+]
+
+_ROUNDING = 1e-13  # added to the diagonal of a matrix with eigenvalues in [0, 1) before it is factored
 
 
 def cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -81,3 +93,25 @@ def transposed_times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 def log_diagonal(lower: np.ndarray) -> np.ndarray:
     """The sum of the logarithms of the diagonal: half the log determinant of ``lower lower'``."""
     return np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum(-1)
+
+
+def leading_cholesky(matrix: np.ndarray) -> np.ndarray:
+    """The Cholesky factor of the largest leading block that is positive definite to rounding."""
+    while True:
+        lower, info = lapack.dpotrf(matrix, lower=1, clean=1)  # type: ignore[attr-defined]
+        if not info:
+            return lower
+        matrix = matrix[: info - 1, : info - 1]
+
+
+def known_part(factor: np.ndarray, inverse_corner: np.ndarray) -> np.ndarray:
+    """``T L^-1`` with ``T'T = I - A^-1``, from the factor of A; some 2 M^3 multiplications."""
+    inverse, _ = lapack.dpotri(factor)  # type: ignore[attr-defined]
+    ridge = _ROUNDING
+    while True:
+        square = -inverse  # of which only the upper half is looked at
+        square[np.diag_indices(len(square))] += 1 + ridge
+        upper, info = lapack.dpotrf(square, lower=0, clean=1)  # type: ignore[attr-defined]
+        if not info:
+            return np.asarray(blas.dtrmm(1.0, upper, inverse_corner))  # type: ignore[attr-defined]
+        ridge *= 10

@@ -16,19 +16,11 @@ from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.operators.calibration import Calibration
 from heliograph.operators.packing import part
 from heliograph.regression import landmarks as sparse
-from heliograph.regression.gaussian_process import (
-    NOISE_BOUNDS,
-    Process,
-    Widths,
-    append,
-    choose,
-    condition,
-    leave_one_out,
-    start_widths,
-)
+from heliograph.regression.gaussian_process import Process, append, choose, condition, leave_one_out
 from heliograph.regression.landmarks import Landmarks
 from heliograph.regression.neighbours import Neighbours
 from heliograph.regression.process_evidence import fit_widths
+from heliograph.regression.squared_exponential import NOISE_BOUNDS, Widths, start_widths
 
 __all__ = ["Correction", "design"]
 

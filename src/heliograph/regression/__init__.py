@@ -1,4 +1,9 @@
-"""The regression room."""
+"""From features or kernel values to numbers with error bars; rows and numbers, and no word of messages.
+
+Start with `bayesian_linear` (features) or `gaussian_process` (a kernel, `squared_exponential`; its widths by
+`process_evidence`). `landmarks` and `neighbours` stand in for the process beyond a few hundred labels. `ridge`, `forests`,
+`eslami2014` (with `leaves`) and `heess2013` are the rivals of the paper's experiments.
+"""
 
 from heliograph.regression import bayesian_linear, gaussian_process, incomplete_cholesky, ridge
 from heliograph.regression.eslami2014 import EslamiForest

@@ -10,7 +10,7 @@ paper's covariance update eq. (16) is the same update on ``(R'R)^-1``, where it 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from heliograph.errors import ModelError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import CHUNK, chunks
 
-__all__ = ["Posterior", "fit", "log_evidence", "merge", "predict", "prior", "update"]
+__all__ = ["Posterior", "fit", "log_evidence", "merge", "predict", "prior", "update", "widen"]
 
 _PANEL = 32  # columns a panel of the blocked rotation; 8 to 64 differ by a fifth
 
@@ -195,6 +195,21 @@ def _rotate_in(triangle: np.ndarray, rows: np.ndarray) -> np.ndarray:
             if info:
                 raise ModelError(f"the triangular update of a regression failed with code {info}")
     return triangle
+
+
+def widen(posterior: Posterior, old_new: np.ndarray, new_new: np.ndarray, new_y: np.ndarray) -> Posterior:
+    """The posterior with more features, from their products with the old ones, each other and the targets."""
+    m, q = posterior.n_features, posterior.n_outputs
+    k = len(new_new)
+    z, left = posterior.triangle[:m, m:], posterior.triangle[m:, m:]
+    above = solve_triangular(posterior.factor, old_new, trans=1, check_finite=False)  # (M, k)
+    beside = np.linalg.cholesky(new_new - above.T @ above).T
+    z_new = solve_triangular(beside, new_y - above.T @ z, trans=1, check_finite=False)
+    triangle = np.zeros((m + k + q, m + k + q), order="F")
+    triangle[:m, :m], triangle[:m, m : m + k], triangle[:m, m + k :] = posterior.factor, above, z
+    triangle[m : m + k, m : m + k], triangle[m : m + k, m + k :] = beside, z_new
+    triangle[m + k :, m + k :] = _triangle_of(left.T @ left - z_new.T @ z_new)
+    return replace(posterior, triangle=triangle, n_features=m + k)
 
 
 def _triangle_of(square: np.ndarray) -> np.ndarray:

@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from heliograph.errors import FileFormatError, ModelError
+from heliograph.numerics.checks import as_matrix
+from heliograph.regression.leaves import fit_leaves, n_quadratic_terms, quadratic_terms, standardised, two_sided_gain
 
 __all__ = ["EslamiForest"]
 
 _REACH = 10.0  # a leaf's parabola is followed this many of the leaf's standard deviations from its centre, no further
-_SPLIT_RIDGE = 1e-3  # of the linear fits that score a candidate; their inputs are standardised
 _CHUNK = 1 << 21  # numbers in the largest temporary array, 16 MB
 
 
@@ -26,7 +27,7 @@ class EslamiForest:
 
     `leaf_columns` are the columns a leaf regresses on (all by default); the trees are walked by all columns, among
     which redundant and non-linear copies do no harm. `combine` turns the trees' outputs ``(n_trees, n, q)`` into the
-    forest's ``(n, q)`` (their mean by default), `disagreement` turns them into one uncertainty a row (by default the
+    forest's ``(n, q)`` (their mean by default), `disagreement` turns them into one uncertainty per row (by default the
     largest variance of any output): hand in functions that know what the numbers mean, for example a mean KL.
 
     >>> x = np.linspace(-1, 1, 200)[:, None]
@@ -64,7 +65,7 @@ class EslamiForest:
     # ---- learning -----------------------------------------------------------------------------------------------
     def fit(self, X: Any, Y: Any) -> Self:
         """Grow the forest afresh on rows `X` (n, d) and outputs `Y` (n, q)."""
-        X, Y = _rows(X, "X"), _rows(Y, "Y")
+        X, Y = as_matrix(X, "X"), as_matrix(Y, "Y")
         if not 1 <= self.min_leaf <= self.max_leaf / 2:
             raise ModelError("a full leaf must hold two leaves: max_leaf has to be at least 2 x min_leaf, itself >= 1")
         d, q = X.shape[1], Y.shape[1]
@@ -75,8 +76,7 @@ class EslamiForest:
         """A forest of roots without rows."""
         self.rng_ = np.random.default_rng(self.random_state)
         self.columns_ = columns
-        self.i_, self.j_ = np.triu_indices(len(self.columns_))
-        self.n_terms_ = 1 + len(self.columns_) + len(self.i_)
+        self.n_terms_ = n_quadratic_terms(len(self.columns_))
         self.X_, self.Y_, self.n_rows_ = np.empty((0, d)), np.empty((0, q)), 0
         self.leaf_ = np.empty((self.n_trees, 0), dtype=int)  # the leaf in which a row lies, tree by tree
         self.n_nodes_ = 0
@@ -95,7 +95,7 @@ class EslamiForest:
         """Add rows: each goes to its leaf in every tree, full leaves split, and leaves that changed are refitted."""
         if not hasattr(self, "X_"):
             return self.fit(X, Y)
-        X, Y = _rows(X, "X"), _rows(Y, "Y")
+        X, Y = as_matrix(X, "X"), as_matrix(Y, "Y")
         if len(X) != len(Y) or X.shape[1] != self.X_.shape[1] or Y.shape[1] != self.Y_.shape[1]:
             raise ModelError(
                 f"rows of shape {X.shape} and outputs of shape {Y.shape} do not fit a forest of "
@@ -147,7 +147,7 @@ class EslamiForest:
         legal = np.flatnonzero((n_left >= self.min_leaf) & (len(X) - n_left >= self.min_leaf))
         if not len(legal):
             return False
-        gain = _two_sided_gain(_standard(X[:, self.columns_]), _standard(self.Y_[rows]), is_left[:, legal])
+        gain = two_sided_gain(standardised(X[:, self.columns_]), standardised(self.Y_[rows]), is_left[:, legal])
         best = legal[np.argmax(gain)]
         child = self._new_nodes(2, self.tree_[node])
         self.feature_[node], self.threshold_[node], self.child_[node] = feature[best], threshold[best], child
@@ -167,28 +167,9 @@ class EslamiForest:
             there = np.arange(counts[-1]) < counts[:, None]  # (leaves, rows)
             index = np.zeros(there.shape, dtype=int)
             index[there] = np.concatenate([rows for _, rows in part])
-            weight, n = there[..., None].astype(float), counts[:, None]
             Z, Y = self.X_[index][..., self.columns_], self.Y_[index]
-            centre = (Z * weight).sum(axis=1) / n
-            Z = (Z - centre[:, None]) * weight
-            scale = np.sqrt((Z**2).sum(axis=1) / n)
-            scale = np.where(scale > 1e-9 * np.abs(centre), scale, np.inf)  # constant in this leaf: it has no slope
-            offset = (Y * weight).sum(axis=1) / n
-            phi = self._terms(Z / scale[:, None]) * weight
-            Y = (Y - offset[:, None]) * weight
-            phi_t = phi.transpose(0, 2, 1)
-            if self.n_terms_ <= counts[-1]:
-                gram = phi_t @ phi
-                weights = np.linalg.solve(gram + self.ridge * np.eye(self.n_terms_), phi_t @ Y)
-            else:  # fewer rows than terms: the same ridge from the smaller side
-                gram = phi @ phi_t
-                weights = phi_t @ np.linalg.solve(gram + self.ridge * np.eye(counts[-1]), Y)
-            weights[:, 0] += offset
+            centre, scale, weights = fit_leaves(Z, Y, there, self.ridge)
             self.centre_[nodes], self.scale_[nodes], self.weights_[nodes] = centre, scale, weights
-
-    def _terms(self, Z: np.ndarray) -> np.ndarray:
-        """1, the inputs, and their products of two."""
-        return np.concatenate([np.ones((*Z.shape[:-1], 1)), Z, Z[..., self.i_] * Z[..., self.j_]], axis=-1)
 
     # ---- predicting ---------------------------------------------------------------------------------------------
     def _route(self, X: np.ndarray) -> np.ndarray:
@@ -215,7 +196,7 @@ class EslamiForest:
         """
         if not hasattr(self, "X_"):
             raise ModelError("this forest has seen no rows yet: call fit or update before predict")
-        X = _rows(X, "X")
+        X = as_matrix(X, "X")
         q = self.Y_.shape[1]
         out, blind = np.empty((self.n_trees, len(X), q)), np.empty(len(X))
         step = max(1, _CHUNK // (self.n_trees * self.n_terms_ * q))
@@ -226,7 +207,7 @@ class EslamiForest:
             gap = X[part, self.columns_] - centre
             is_step = np.isinf(scale) & (np.abs(gap) > 1e-9 * np.abs(centre))
             blind[part] = is_step.any(axis=2).mean(axis=0)
-            terms = self._terms(np.clip(gap / scale, -_REACH, _REACH))
+            terms = quadratic_terms(np.clip(gap / scale, -_REACH, _REACH))
             out[:, part] = np.einsum("tnp,tnpq->tnq", terms, self.weights_[leaf])
         return np.clip(out, self.low_, self.high_), blind
 
@@ -284,7 +265,7 @@ class EslamiForest:
             raise FileFormatError(f"these arrays are not those of a forest of {self.n_trees} trees")
         self._empty(X.shape[1], Y.shape[1], arrays["columns"])
         self.rng_.bit_generator.state = dict(header["rng"])
-        self.X_, self.Y_, self.leaf_ = _rows(X, "X").copy(), _rows(Y, "Y").copy(), leaf.astype(int)
+        self.X_, self.Y_, self.leaf_ = as_matrix(X, "X").copy(), as_matrix(Y, "Y").copy(), leaf.astype(int)
         self._new_nodes(n_nodes - self.n_nodes_, 0)
         for name in ("feature", "threshold", "child", "tree"):
             getattr(self, name + "_")[:n_nodes] = arrays[name]
@@ -308,32 +289,6 @@ class EslamiForest:
         return depth
 
 
-def _two_sided_gain(Z: np.ndarray, Y: np.ndarray, is_left: np.ndarray) -> np.ndarray:
-    """How much ridge regressions on (1, Z) explain on the two sides of each candidate split, (candidates,).
-
-    Linear fits, though leaves are quadratic: a quadratic with as many terms as a small side has rows explains
-    everything there, and would make the smallest sides look best.
-    """
-    phi = np.concatenate([np.ones((len(Z), 1)), Z], axis=1)
-    p = phi.shape[1]
-    i, j = np.triu_indices(p)
-    products = np.concatenate([phi[:, i] * phi[:, j], (phi[:, :, None] * Y[:, None, :]).reshape(len(Y), -1)], axis=1)
-    left = is_left.T.astype(float) @ products  # all candidates' sums in one product
-    sums = np.concatenate([left, products.sum(axis=0) - left])
-    gram = np.empty((len(sums), p, p))
-    gram[:, i, j] = gram[:, j, i] = sums[:, : len(i)]
-    gram += _SPLIT_RIDGE * np.eye(p)
-    cross = sums[:, len(i) :].reshape(len(sums), p, -1)
-    gain = (np.linalg.solve(gram, cross) * cross).sum(axis=(1, 2))
-    return gain[: len(left)] + gain[len(left) :]
-
-
-def _standard(A: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and standard deviation 1; a constant column becomes 0."""
-    mean, sd = A.mean(axis=0), A.std(axis=0)
-    return (A - mean) / np.where(sd > 1e-12 * np.abs(mean), sd, np.inf)
-
-
 def _grown(a: np.ndarray, n: int) -> np.ndarray:
     """The same array with room for at least `n` entries; doubling keeps the total cost of growing linear."""
     if n <= len(a):
@@ -341,12 +296,3 @@ def _grown(a: np.ndarray, n: int) -> np.ndarray:
     out = np.zeros((max(n, 2 * len(a)), *a.shape[1:]), dtype=a.dtype)
     out[: len(a)] = a
     return out
-
-
-def _rows(a: Any, name: str) -> np.ndarray:
-    a = np.asarray(a, dtype=float)
-    if a.ndim != 2:
-        raise ModelError(f"{name} must be a matrix, one row a case; this one has {a.ndim} axes")
-    if not np.isfinite(a).all():
-        raise ModelError(f"{name} holds {int((~np.isfinite(a)).sum())} entries that are not finite numbers")
-    return a

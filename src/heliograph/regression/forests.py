@@ -30,7 +30,7 @@ class _Forest:
 
         Y = np.asarray(Y, dtype=float)
         if Y.ndim != 2:
-            raise ModelError(f"Y must be a matrix, one row a case; this one has {Y.ndim} axes")
+            raise ModelError(f"Y must be a matrix, one row per case; this one has {Y.ndim} axes")
         grow = getattr(ensemble, self._kind)
         self.forests_ = [
             grow(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -18,6 +17,15 @@ from scipy.linalg import lapack, solve_triangular
 from heliograph.errors import ModelError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import CHUNK, chunks
+from heliograph.regression.squared_exponential import (
+    LEAST_SIGNAL,
+    Widths,
+    admit,
+    checked_labels,
+    correlations,
+    departs,
+    start_widths,
+)
 
 __all__ = [
     "Process",
@@ -32,19 +40,6 @@ __all__ = [
     "predict",
     "start_widths",
 ]
-
-NOISE_BOUNDS = (1e-8, 1e-2)  # relative to the signal variance
-LEAST_SIGNAL = 1e-20  # the signal variance of an output whose labels are all zero
-_SAME = 1e-9  # relative departure up to which a value equals the constant of its column
-
-
-class Widths(NamedTuple):
-    """The kernel's parameters."""
-
-    centre: np.ndarray  # (k,) subtracted from the inputs
-    widths: np.ndarray  # (k,) standard deviations of the kernel; infinite where the column was constant
-    signal: np.ndarray  # (q,) prior variance of each output
-    noise: float  # noise variance of a label relative to the signal
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,31 +63,6 @@ class Process:
         return np.stack([np.tril(_inverse(lower)) for lower in self.lower]) if len(self) else self.lower
 
 
-def start_widths(inputs: np.ndarray, n_outputs: int, spread: float = 2.0) -> Widths:
-    """Widths to start from: `spread` standard deviations of the inputs seen, unit signal, noise 1e-6."""
-    inputs = np.atleast_2d(np.asarray(inputs, dtype=float))
-    centre, sd = inputs.mean(0), inputs.std(0)
-    constant = np.ptp(inputs, axis=0) <= _SAME * (1 + np.abs(centre))
-    return Widths(centre, np.where(constant, np.inf, spread * sd), np.ones(n_outputs), 1e-6)
-
-
-def correlations(widths: Widths, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The kernel over the signal variance, ``(n, m)``: 0 where a row departs from a column that was constant."""
-    ua, ub = _scaled(widths, a), _scaled(widths, b)
-    d2 = ua @ (-2 * ub.T)
-    d2 += (ua**2).sum(1)[:, None]
-    d2 += (ub**2).sum(1)
-    np.maximum(d2, 0.0, out=d2)  # the expanded square may be -1e-16
-    d2 *= -0.5
-    c = np.exp(d2, out=d2)
-    departs_a, departs_b = _departs(widths, a), _departs(widths, b)
-    if departs_a is not None and departs_a.any():
-        c[departs_a] = 0.0
-    if departs_b is not None and departs_b.any():
-        c[:, departs_b] = 0.0
-    return c
-
-
 def condition(
     widths: Widths,
     inputs: np.ndarray,
@@ -102,11 +72,11 @@ def condition(
 ) -> Process:
     """The process given labelled rows ``(N, k)`` and ``(N, q)``; N may be 0.
 
-    Without label noise the signal variances are profiled again on these labels, unless told not to; with it they
+    Without label noise the signal variances are profiled again on these labels, unless `profile` is False; with it they
     are kept.
     """
-    inputs, targets, label_noise = _checked(widths, inputs, targets, label_noise)
-    widths = _admit(widths, inputs)
+    inputs, targets, label_noise = checked_labels(widths, inputs, targets, label_noise)
+    widths = admit(widths, inputs)
     c = correlations(widths, inputs, inputs)
     np.fill_diagonal(c, 1.0)
     lower, jitter = _factors(c, widths, label_noise)
@@ -122,7 +92,7 @@ def append(
 ) -> Process:
     """The process after k more labelled rows, by a block update of the factor: O(k N^2) instead of O(N^3)."""
     widths = process.widths
-    inputs, targets, label_noise = _checked(widths, inputs, targets, label_noise)
+    inputs, targets, label_noise = checked_labels(widths, inputs, targets, label_noise)
     all_inputs = np.concatenate([process.inputs, inputs])
     all_targets = np.concatenate([process.targets, targets])
     if (label_noise is None) == (process.label_noise is None):
@@ -130,8 +100,8 @@ def append(
     else:
         first = np.zeros(process.targets.shape) if process.label_noise is None else process.label_noise
         all_noise = np.concatenate([first, np.zeros(targets.shape) if label_noise is None else label_noise])
-    departs = _departs(widths, inputs)
-    grew = departs is not None and departs.any()
+    away = departs(widths, inputs)
+    grew = away is not None and away.any()
     n_factors = 1 if all_noise is None else targets.shape[1]
     if grew or n_factors != len(process.lower) or process.jitter > widths.noise:
         return condition(widths, all_inputs, all_targets, all_noise, profile)
@@ -253,50 +223,6 @@ class _Pivots:
 
     def variances(self) -> np.ndarray:
         return self.relative * self.process.widths.signal
-
-
-def _scaled(widths: Widths, rows: np.ndarray) -> np.ndarray:
-    kept = np.isfinite(widths.widths)
-    return (rows[:, kept] - widths.centre[kept]) / widths.widths[kept]
-
-
-def _departs(widths: Widths, rows: np.ndarray) -> np.ndarray | None:
-    constant = np.isinf(widths.widths)
-    if not constant.any():
-        return None
-    centre = widths.centre[constant]
-    return np.asarray((np.abs(rows[:, constant] - centre) > _SAME * (1 + np.abs(centre))).any(1))
-
-
-def _admit(widths: Widths, inputs: np.ndarray) -> Widths:
-    """Give a column that was constant and now varies a width of its own, the starting one."""
-    departs = _departs(widths, inputs)
-    if departs is None or not departs.any():
-        return widths
-    fresh = start_widths(inputs, widths.signal.size)
-    varies = np.isinf(widths.widths) & np.isfinite(fresh.widths)
-    moved = np.isinf(widths.widths) & np.isinf(fresh.widths)  # still constant, at another value
-    return widths._replace(
-        widths=np.where(varies, fresh.widths, widths.widths),
-        centre=np.where(varies | moved, fresh.centre, widths.centre),
-    )
-
-
-def _checked(
-    widths: Widths, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    k, q = widths.centre.size, widths.signal.size
-    inputs = np.asarray(inputs, dtype=float).reshape(-1, k)
-    targets = np.asarray(targets, dtype=float).reshape(-1, q)
-    if len(inputs) != len(targets):
-        raise ModelError(f"a process was given {len(inputs)} rows of inputs and {len(targets)} of targets")
-    if not (np.isfinite(inputs).all() and np.isfinite(targets).all()):
-        raise ModelError("a process was given inputs or targets that are not finite; leave those rows out")
-    if label_noise is not None:
-        label_noise = np.broadcast_to(np.asarray(label_noise, dtype=float), targets.shape)
-        if not (label_noise >= 0).all():
-            raise ModelError("noise variances of labels must be at least 0")
-    return inputs, targets, label_noise
 
 
 def _diagonal(widths: Widths, label_noise: np.ndarray | None, f: int, n: int) -> np.ndarray:

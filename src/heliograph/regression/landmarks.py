@@ -16,20 +16,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas, lapack, solve_triangular
+from scipy.linalg import lapack
 
 from heliograph.numerics.blas_threads import one_blas_thread
+from heliograph.numerics.triangular import known_part, leading_cholesky
 from heliograph.regression import bayesian_linear
-from heliograph.regression.gaussian_process import LEAST_SIGNAL, Widths, _admit, _checked, _departs, correlations
 from heliograph.regression.incomplete_cholesky import factorise
+from heliograph.regression.landmark_choice import choose_landmarks, worth
+from heliograph.regression.squared_exponential import LEAST_SIGNAL, Widths, admit, checked_labels, correlations, departs
 
-__all__ = ["Landmarks", "append", "choose_landmarks", "condition", "leave_one_out", "rebuild", "worth"]
+__all__ = ["Landmarks", "append", "condition", "leave_one_out", "rebuild"]
 
 _CHUNK = 2048  # labels whose features are made at once
-_MOST_CANDIDATES = 4096  # labels among which landmarks are chosen; more of them would be as dense a cover
-_WORTH = 0.01  # of the usual noise of a label: a remainder below that is not worth a landmark (0.1 asked three times as often)
-_LEAST = 1e-7  # and of the signal
-_ROUNDING = 1e-13  # added to the diagonal of a matrix with eigenvalues in [0, 1) before it is factored
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,25 +71,7 @@ class Landmarks:
         in [0, 1), so its own factor times ``L^-1`` makes the same product as for an exact process.
         """
         with one_blas_thread():
-            return np.stack([_known(p.factor, self.inverse_corner) for p in self.posteriors])
-
-
-def choose_landmarks(widths: Widths, inputs: np.ndarray, limit: int, least: float = _LEAST) -> np.ndarray:
-    """Numbers of the rows that together explain all others best: each time the one that is explained worst.
-
-    Stops at `limit`, or when no row has more than `least` of its variance left.
-
-    >>> w = Widths(np.zeros(1), np.ones(1), np.ones(1), 1e-6)
-    >>> choose_landmarks(w, np.array([[0.0], [0.01], [5.0], [4.0]]), limit=2)
-    array([0, 2])
-    """
-    some = np.arange(len(inputs))
-    if len(inputs) > _MOST_CANDIDATES:
-        some = np.unique(np.linspace(0, len(inputs) - 1, _MOST_CANDIDATES).astype(int))
-    x = inputs[some]
-    with one_blas_thread():
-        found = factorise(np.ones(len(x)), lambda i: correlations(widths, x, x[i : i + 1])[:, 0], limit, least)
-    return some[found.pivots]
+            return np.stack([known_part(p.factor, self.inverse_corner) for p in self.posteriors])
 
 
 def condition(
@@ -107,8 +87,8 @@ def condition(
 
     `least` is the share of a row's variance that must be unexplained for it to become one; None is what `worth` says.
     """
-    inputs, targets, label_noise = _checked(widths, inputs, targets, label_noise)
-    widths = _admit(widths, inputs)
+    inputs, targets, label_noise = checked_labels(widths, inputs, targets, label_noise)
+    widths = admit(widths, inputs)
     jitter = widths.noise
     chosen = choose_landmarks(widths, inputs, limit, worth(widths, label_noise) if least is None else least)
     corner, chosen = _corner(widths, inputs, chosen)
@@ -168,9 +148,9 @@ def append(
     A row becomes a landmark where the others leave too much of it unexplained, as long as there are fewer than `limit`.
     What the labels before it were said to have left stays as it was, which is too much rather than too little.
     """
-    inputs, targets, label_noise = _checked(known.widths, inputs, targets, label_noise)
-    departs = _departs(known.widths, inputs)
-    if (departs is not None and departs.any()) or (label_noise is None) != (known.label_noise is None):
+    inputs, targets, label_noise = checked_labels(known.widths, inputs, targets, label_noise)
+    away = departs(known.widths, inputs)
+    if (away is not None and away.any()) or (label_noise is None) != (known.label_noise is None):
         return condition(*_together(known, inputs, targets, label_noise), limit, profile)
     least = worth(known.widths, known.label_noise)
     new = _worst(known, inputs, limit - len(known), least)
@@ -191,12 +171,6 @@ def leave_one_out(known: Landmarks) -> tuple[np.ndarray, np.ndarray]:
         residual[:, columns] = (known.targets[:, columns] - mean) / kept
         variance[:, columns] = known.widths.signal[columns] * (noise[:, None] / kept)
     return residual, variance
-
-
-def worth(widths: Widths, label_noise: np.ndarray | None) -> float:
-    """The share of a row's variance that has to be unexplained for it to become a landmark."""
-    usual = 0.0 if label_noise is None or not len(label_noise) else float(np.median(label_noise / widths.signal))
-    return max(_LEAST, widths.noise, _WORTH * min(usual, 1.0))
 
 
 def _features(known: Landmarks, rows: np.ndarray) -> np.ndarray:
@@ -293,50 +267,19 @@ def _settle(known: Landmarks, new: np.ndarray, numbers: np.ndarray) -> Landmarks
             old_new[j] += phi.T @ weighted
             new_new[j] += fresh.T @ weighted
             new_y[j] += weighted.T @ known.targets[part, columns]
-    posteriors = tuple(_widened(p, old_new[j], new_new[j], new_y[j]) for j, p in enumerate(known.posteriors))
+    posteriors = tuple(
+        bayesian_linear.widen(p, old_new[j], new_new[j], new_y[j]) for j, p in enumerate(known.posteriors)
+    )
     inputs, chosen = np.concatenate([known.inputs, new]), np.concatenate([known.chosen, numbers])
     return replace(known, inputs=inputs, corner=corner, posteriors=posteriors, chosen=chosen)
-
-
-def _widened(
-    posterior: bayesian_linear.Posterior, old_new: np.ndarray, new_new: np.ndarray, new_y: np.ndarray
-) -> bayesian_linear.Posterior:
-    """A linear regression with more features, from their products with the old ones, each other and the targets."""
-    m, q = posterior.n_features, posterior.n_outputs
-    k = len(new_new)
-    z, left = posterior.triangle[:m, m:], posterior.triangle[m:, m:]
-    above = solve_triangular(posterior.factor, old_new, trans=1, check_finite=False)  # (M, k)
-    beside = np.linalg.cholesky(new_new - above.T @ above).T
-    z_new = solve_triangular(beside, new_y - above.T @ z, trans=1, check_finite=False)
-    triangle = np.zeros((m + k + q, m + k + q), order="F")
-    triangle[:m, :m], triangle[:m, m : m + k], triangle[:m, m + k :] = posterior.factor, above, z
-    triangle[m : m + k, m : m + k], triangle[m : m + k, m + k :] = beside, z_new
-    triangle[m + k :, m + k :] = bayesian_linear._triangle_of(left.T @ left - z_new.T @ z_new)
-    return replace(posterior, triangle=triangle, n_features=m + k)
 
 
 def _corner(widths: Widths, inputs: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The landmarks' factor; the last ones are left out should it fail by rounding."""
     c = correlations(widths, inputs[chosen], inputs[chosen])
     np.fill_diagonal(c, 1.0)
-    while True:
-        lower, info = lapack.dpotrf(c, lower=1, clean=1)  # type: ignore[attr-defined]
-        if not info:
-            return lower, chosen
-        chosen, c = chosen[: info - 1], c[: info - 1, : info - 1]
-
-
-def _known(factor: np.ndarray, inverse_corner: np.ndarray) -> np.ndarray:
-    """``T L^-1`` with ``T'T = I - A^-1``, from the factor of A; some 2 M^3 multiplications."""
-    inverse, _ = lapack.dpotri(factor)  # type: ignore[attr-defined]
-    ridge = _ROUNDING
-    while True:
-        square = -inverse  # of which only the upper half is looked at
-        square[np.diag_indices(len(square))] += 1 + ridge
-        upper, info = lapack.dpotrf(square, lower=0, clean=1)  # type: ignore[attr-defined]
-        if not info:
-            return np.asarray(blas.dtrmm(1.0, upper, inverse_corner))  # type: ignore[attr-defined]
-        ridge *= 10
+    lower = leading_cholesky(c)
+    return lower, chosen[: len(lower)]
 
 
 def _profiled(known: Landmarks, profile: bool) -> Landmarks:

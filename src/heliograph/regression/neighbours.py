@@ -15,7 +15,7 @@ from scipy.spatial import KDTree
 
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import chunks
-from heliograph.regression.gaussian_process import Widths, _departs, _scaled
+from heliograph.regression.squared_exponential import Widths, departs, scaled
 
 __all__ = ["Neighbours"]
 
@@ -39,15 +39,15 @@ class Neighbours:
 
     @cached_property
     def _places(self) -> np.ndarray:
-        return _scaled(self.widths, self.inputs)
+        return scaled(self.widths, self.inputs)
 
     def predict(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and variance ``(n, q)``, and ``1 - c^2`` for the correlation c with the nearest label ``(n,)``."""
         signal = self.widths.signal
         mean, variance = np.zeros((len(rows), signal.size)), np.tile(signal, (len(rows), 1))
         new = np.ones(len(rows))
-        departs = _departs(self.widths, rows)
-        known = np.arange(len(rows)) if departs is None else np.flatnonzero(~departs)
+        away = departs(self.widths, rows)
+        known = np.arange(len(rows)) if away is None else np.flatnonzero(~away)
         if len(self.inputs):
             with one_blas_thread():
                 for part in chunks(len(known), _CHUNK):
@@ -56,7 +56,7 @@ class Neighbours:
         return mean, variance, new
 
     def _chunk(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        at = _scaled(self.widths, rows)
+        at = scaled(self.widths, rows)
         k = min(self.n_near, len(self.inputs))
         distance, near = self._tree.query(at, k)
         distance, near = distance.reshape(len(at), k), near.reshape(len(at), k)

@@ -12,7 +12,7 @@ from scipy.linalg import lapack, solve_triangular
 from scipy.optimize import minimize
 
 from heliograph.numerics.blas_threads import one_blas_thread
-from heliograph.regression.gaussian_process import LEAST_SIGNAL, NOISE_BOUNDS, Widths, start_widths
+from heliograph.regression.squared_exponential import LEAST_SIGNAL, NOISE_BOUNDS, Widths, start_widths
 
 __all__ = ["fit_widths", "negative_log_evidence"]
 
