@@ -97,49 +97,63 @@ class Difference(_Signed):
     sign = -1.0
 
 
-class Scale(Factor):
+class _OfConstant(Factor):
+    """``out`` is x and a fixed constant per element; the two factors below say how."""
+
+    ports = ("x", "constant", "out")
+    families: ClassVar = {"x": _BOTH, "constant": (), "out": _BOTH}
+    how: ClassVar = {"x": "closed form", "out": "closed form"}
+    ignores_own = ("x", "out")
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The other end's message, seen through the map or its inverse."""
+        self.check_port(to)
+        c = as_data(self, incoming, "constant")
+        m = as_message(self, incoming, "x" if to == "out" else "out")
+        return self._forwards(m, c) if to == "out" else self._backwards(m, c)
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of ``m_x(x) m_out(out)``."""
+        c = as_data(self, incoming, "constant")
+        return self._overlap(as_message(self, incoming, "x"), as_message(self, incoming, "out"), c)
+
+    def _forwards(self, x: Family, c: np.ndarray) -> Family:
+        raise NotImplementedError  # pragma: no cover
+
+    def _backwards(self, out: Family, c: np.ndarray) -> Family:
+        raise NotImplementedError  # pragma: no cover
+
+    def _overlap(self, x: Family, out: Family, c: np.ndarray) -> np.ndarray:
+        raise NotImplementedError  # pragma: no cover
+
+
+class Scale(_OfConstant):
     """``out = constant * x`` for a fixed constant per element; multiplied by 0 it sends x nothing."""
 
     name = "scale"
-    ports = ("x", "constant", "out")
-    families: ClassVar = {"x": _BOTH, "constant": (), "out": _BOTH}
-    how: ClassVar = {"x": "closed form", "out": "closed form"}
-    ignores_own = ("x", "out")
 
-    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The other end's message with its axis stretched."""
-        self.check_port(to)
-        c = as_data(self, incoming, "constant")
-        m = as_message(self, incoming, "x" if to == "out" else "out")
-        return _pull(m, c) if to == "x" else _algebra(m).stretch(m, c)
+    def _forwards(self, x: Family, c: np.ndarray) -> Family:
+        return _algebra(x).stretch(x, c)
 
-    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
-        """``log`` of the integral of ``m_x(x) m_out(c x)``."""
-        c = as_data(self, incoming, "constant")
-        x, out = as_message(self, incoming, "x"), as_message(self, incoming, "out")
+    def _backwards(self, out: Family, c: np.ndarray) -> Family:
+        return _pull(out, c)
+
+    def _overlap(self, x: Family, out: Family, c: np.ndarray) -> np.ndarray:
         return _pulled_overlap(x, out, c)
 
 
-class Shift(Factor):
+class Shift(_OfConstant):
     """``out = x + constant`` for a fixed constant (a number or a vector) per element."""
 
     name = "shift"
-    ports = ("x", "constant", "out")
-    families: ClassVar = {"x": _BOTH, "constant": (), "out": _BOTH}
-    how: ClassVar = {"x": "closed form", "out": "closed form"}
-    ignores_own = ("x", "out")
 
-    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The other end's message, moved."""
-        self.check_port(to)
-        c = as_data(self, incoming, "constant")
-        m = as_message(self, incoming, "x" if to == "out" else "out")
-        return _algebra(m).move(m, c if to == "out" else -c)
+    def _forwards(self, x: Family, c: np.ndarray) -> Family:
+        return _algebra(x).move(x, c)
 
-    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
-        """``log`` of the integral of ``m_x(x) m_out(x + c)``."""
-        c = as_data(self, incoming, "constant")
-        x, out = as_message(self, incoming, "x"), as_message(self, incoming, "out")
+    def _backwards(self, out: Family, c: np.ndarray) -> Family:
+        return _algebra(out).move(out, -c)
+
+    def _overlap(self, x: Family, out: Family, c: np.ndarray) -> np.ndarray:
         return _algebra(x).moved_overlap(x, c, out)
 
 

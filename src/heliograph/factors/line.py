@@ -157,7 +157,4 @@ def _moved(s: np.ndarray, t: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _settled(shift: np.ndarray, precision: np.ndarray, is_point: np.ndarray, point: np.ndarray) -> Gaussian:
     """A Gaussian with point masses where `is_point`."""
-    if not np.any(is_point):
-        return Gaussian.from_naturals((shift, precision))
-    zero = np.where(is_point, 0.0, shift), np.where(is_point, 0.0, precision)
-    return Gaussian.from_naturals(zero, np.where(is_point, point, np.nan))
+    return Gaussian.with_points_at(np.asarray(is_point), point, (shift, precision))

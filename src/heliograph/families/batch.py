@@ -60,10 +60,15 @@ class Batch:
     def with_points(cls, naturals: tuple[np.ndarray, ...], point: np.ndarray) -> Self:
         """Natural parameters as they are, but a point mass where `point` is not NaN."""
         is_point = ~np.isnan(point) if not cls.point_rank else ~np.isnan(point[..., 0])
+        return cls.with_points_at(is_point, point, naturals)
+
+    @classmethod
+    def with_points_at(cls, is_point: np.ndarray, value: np.ndarray, naturals: tuple[np.ndarray, ...]) -> Self:
+        """Natural parameters as they are, but a point mass at `value` where `is_point` is true."""
         if not is_point.any():
             return cls.from_naturals(naturals)
         cleared = [np.where(_beside(is_point, r), 0.0, a) for a, r in zip(naturals, cls.ranks, strict=True)]
-        return cls.from_naturals(tuple(cleared), point)
+        return cls.from_naturals(tuple(cleared), np.where(_beside(is_point, cls.point_rank), value, np.nan))
 
     @classmethod
     def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:

@@ -92,7 +92,7 @@ class Beta(Family):
             raise ModelError(f"no Beta has E logit p = {short(z)} with gap {short(gap)}; the gap is never negative")
         is_point = gap == 0
         ab = inverse_dirichlet(np.stack([log_expit(z), log_expit(-z)], axis=-1), np.where(is_point, 1.0, gap))
-        return cls._settled(ab[..., 0], ab[..., 1], is_point, expit(z))
+        return cls.with_points_at(is_point, expit(z), (stored(ab[..., 0]), stored(ab[..., 1])))
 
     @classmethod
     def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
@@ -106,7 +106,7 @@ class Beta(Family):
                 f"{short(mean)} and variance {short(variance)}"
             )
         total = (spread - variance) / np.where(is_point, 1.0, variance)
-        return cls._settled(mean * total, (1.0 - mean) * total, is_point, mean)
+        return cls.with_points_at(is_point, mean, (stored(mean * total), stored((1.0 - mean) * total)))
 
     @classmethod
     def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
@@ -116,14 +116,7 @@ class Beta(Family):
             raise ModelError(f"the variance of logit p is 0 or more, not {short(variance)}")
         is_point = variance == 0
         a, b = inverse_logit_moments(mean, np.where(is_point, 1.0, variance))
-        return cls._settled(a, b, is_point, expit(mean))
-
-    @classmethod
-    def _settled(cls, a: np.ndarray, b: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
-        if not is_point.any():
-            return cls.from_naturals((stored(a), stored(b)))
-        naturals = np.where(is_point, 0.0, stored(a)), np.where(is_point, 0.0, stored(b))
-        return cls.from_naturals(naturals, np.where(is_point, value, np.nan))
+        return cls.with_points_at(is_point, expit(mean), (stored(a), stored(b)))
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property

@@ -100,7 +100,7 @@ class Dirichlet(Family):
             raise ModelError(f"no Dirichlet has gap {short(gap)} at log centre {short(log_centre)}; it is >= 0")
         is_point = gap == 0
         a = inverse_dirichlet(log_centre, np.where(is_point, 1.0, gap))
-        return cls._settled(a, is_point, np.exp(log_centre))
+        return cls.with_points_at(is_point, np.exp(log_centre), (stored(a),))
 
     @classmethod
     def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
@@ -118,14 +118,8 @@ class Dirichlet(Family):
                 f"draw, not mean {short(mean)} and variance {short(variance)}"
             )
         s = (spread - total) / np.where(is_point, 1.0, total)
-        return cls._settled(mean * np.where(is_point, 1.0, s)[..., None], is_point, mean)
-
-    @classmethod
-    def _settled(cls, a: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
-        if not is_point.any():
-            return cls.from_naturals((stored(a),))
-        mask = is_point[..., None]
-        return cls.from_naturals((np.where(mask, 0.0, stored(a)),), np.where(mask, value, np.nan))
+        a = mean * np.where(is_point, 1.0, s)[..., None]
+        return cls.with_points_at(is_point, mean, (stored(a),))
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property

@@ -96,7 +96,7 @@ class Gamma(Family):
             )
         is_point = gap == 0
         s = inverse_digamma_gap(np.where(is_point, 1.0, gap))
-        return cls._settled(s, s / mean, is_point, mean)
+        return cls.with_points_at(is_point, mean, (stored(s), s / mean))
 
     @classmethod
     def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
@@ -108,7 +108,7 @@ class Gamma(Family):
             )
         is_point = variance == 0
         rate = mean / np.where(is_point, 1.0, variance)
-        return cls._settled(mean * rate, rate, is_point, mean)
+        return cls.with_points_at(is_point, mean, (stored(mean * rate), rate))
 
     @classmethod
     def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
@@ -120,14 +120,7 @@ class Gamma(Family):
         s = inverse_trigamma(np.where(is_point, 1.0, variance))
         # +-690: a rate of 1e+-300, beyond which it is not a number; a shape below 1e-3 takes it there
         rate = np.exp(np.clip(np.log(s) - digamma_gap(s) - mean, -690.0, 690.0))
-        return cls._settled(s, rate, is_point, np.exp(np.clip(mean, -690.0, 690.0)))
-
-    @classmethod
-    def _settled(cls, s: np.ndarray, rate: np.ndarray, is_point: np.ndarray, value: np.ndarray) -> Self:
-        if not is_point.any():
-            return cls.from_naturals((stored(s), rate))
-        naturals = np.where(is_point, 0.0, stored(s)), np.where(is_point, 0.0, rate)
-        return cls.from_naturals(naturals, np.where(is_point, value, np.nan))
+        return cls.with_points_at(is_point, np.exp(np.clip(mean, -690.0, 690.0)), (stored(s), rate))
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property

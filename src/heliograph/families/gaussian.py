@@ -60,10 +60,8 @@ class Gaussian(Family):
         if is_point is None:
             self._init((tau * mean, tau))
         else:
-            is_point = np.broadcast_to(is_point, mean.shape)
-            self._init(
-                (np.where(is_point, 0.0, tau * mean), np.where(is_point, 0.0, tau)), np.where(is_point, mean, np.nan)
-            )
+            made = self.with_points_at(np.broadcast_to(is_point, mean.shape), mean, (tau * mean, tau))
+            self._init(made.naturals, made.point)
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod

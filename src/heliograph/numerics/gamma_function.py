@@ -7,6 +7,7 @@ at a shape of 1e8 the textbook forms keep only 7 digits. All functions take posi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,20 +36,24 @@ def _series(coefficients: tuple[float, ...], y2: np.ndarray) -> np.ndarray:
     return total
 
 
+def _half_over_x(x: Any, coefficients: tuple[float, ...], near: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """``1 / (2 x)`` and its asymptotic series far out, `near` closer in."""
+    x = np.asarray(x, dtype=float)
+    y = np.atleast_1d(1.0 / np.maximum(x, _FAR))
+    far = _series(coefficients, y * y)
+    far *= y
+    far += 0.5
+    far *= y
+    return np.where(x >= _FAR, far.reshape(x.shape), near(np.minimum(x, _FAR)))
+
+
 def digamma_gap(x: Any) -> np.ndarray:
     """``log x - psi(x) > 0``: how far ``E log`` of a Gamma of shape x lies below the log of its mean.
 
     >>> float(digamma_gap(1e8) * 2e8)
     1.0000000016666666
     """
-    x = np.asarray(x, dtype=float)
-    y = np.atleast_1d(1.0 / np.maximum(x, _FAR))
-    far = _series(_GAP, y * y)
-    far *= y
-    far += 0.5
-    far *= y
-    near = np.minimum(x, _FAR)
-    return np.where(x >= _FAR, far.reshape(x.shape), np.log(near) - psi(near))
+    return _half_over_x(x, _GAP, lambda near: np.log(near) - psi(near))
 
 
 def trigammas(x: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -94,14 +99,7 @@ def trigamma(x: Any) -> np.ndarray:
 
 def trigamma_excess(x: Any) -> np.ndarray:
     """``x psi'(x) - 1 > 0``, near ``1 / x`` for small x and ``1 / (2 x)`` for large."""
-    x = np.asarray(x, dtype=float)
-    y = np.atleast_1d(1.0 / np.maximum(x, _FAR))
-    far = _series(_B, y * y)
-    far *= y
-    far += 0.5
-    far *= y
-    near = np.minimum(x, _FAR)
-    return np.where(x >= _FAR, far.reshape(x.shape), near * trigamma(near) - 1.0)
+    return _half_over_x(x, _B, lambda near: near * trigamma(near) - 1.0)
 
 
 def binet(x: Any) -> np.ndarray:
