@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 
 import numpy as np
+from law_specs import POSITIVE_DATA
 
 import heliograph.factors as room
 from heliograph.errors import ContradictionError, UnsupportedError
@@ -149,19 +150,20 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
         return root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(D)
     if port == "table":
         return rng.dirichlet(np.ones(D), (n, D))
+    if port in POSITIVE_DATA:
+        return spread(rng, n, *POSITIVE_DATA[port][0])
     values = {
         "constant": lambda: rng.standard_normal(n) * (rng.random(n) > 0.1),
         "variance": lambda: spread(rng, n, -6, 4) * (rng.random(n) > 0.1),
-        "shape": lambda: spread(rng, n, -1, 3),
-        "a": lambda: spread(rng, n, -1, 3),
-        "b": lambda: spread(rng, n, -1, 3),
         "concentration": lambda: 10.0 ** rng.uniform(-1, 3, (n, D)),
         "lower": lambda: -spread(rng, n, -3, 2),
         "upper": lambda: spread(rng, n, -3, 2),
         "n": lambda: rng.integers(10, 50, n).astype(float),
         "count": lambda: rng.integers(0, 10, n).astype(float),
     }
-    assert port in values, f"factor {factor.name!r}: say in `data_of` what values its data port {port!r} takes"
+    assert port in values, (
+        f"factor {factor.name!r}: say in law_specs.py or `data_of` what values its data port {port!r} takes"
+    )
     return values[port]()
 
 
@@ -173,19 +175,20 @@ def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int)
         return data_of(factor, port, rng, n) * spread(rng, n, -30, 30)[:, None, None]
     if port == "table":
         return rng.dirichlet(np.full(D, 1e-2), (n, D))
+    if port in POSITIVE_DATA:
+        return spread(rng, n, *POSITIVE_DATA[port][1])
     values = {
         "constant": lambda: rng.standard_normal(n) * spread(rng, n, -20, 20),
         "variance": lambda: spread(rng, n, -60, 60),
-        "shape": lambda: spread(rng, n, -6, 8),
-        "a": lambda: spread(rng, n, -6, 8),
-        "b": lambda: spread(rng, n, -6, 8),
         "concentration": lambda: 10.0 ** rng.uniform(-6, 8, (n, D)),
         "lower": lambda: -spread(rng, n, -20, 20),
         "upper": lambda: spread(rng, n, -20, 20),
         "n": lambda: np.round(spread(rng, n, 6, 9)),
         "count": lambda: np.round(spread(rng, n, -1, 6)),
     }
-    assert port in values, f"factor {factor.name!r}: say in `extreme_data_of` what its data port {port!r} takes"
+    assert port in values, (
+        f"factor {factor.name!r}: say in law_specs.py or `extreme_data_of` what its data port {port!r} takes"
+    )
     return values[port]()
 
 

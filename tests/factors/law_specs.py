@@ -1,4 +1,4 @@
-"""What the laws need to know of each factor: its units, and where a projection is held back on purpose.
+"""What the laws need to know of each factor: its data, its units, and where a projection is held back on purpose.
 
 A factor that is not named here fails `test_every_factor_has_a_law_spec`; to add one, say what its units are, or that it
 has none.
@@ -6,10 +6,33 @@ has none.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from laws import Units
 
 from heliograph.families import Beta, Family, Gamma
+
+# positive numbers at data ports, by the name of the port: powers of ten in the usual laws and in the extreme ones
+POSITIVE_DATA: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
+    "a": ((-1, 3), (-6, 8)),
+    "b": ((-1, 3), (-6, 8)),
+    "scale": ((-3, 2), (-20, 20)),
+    "shape": ((-1, 3), (-6, 8)),
+}
+
+
+class Units(NamedTuple):
+    """A change of units under which the factor is the same: what every port is multiplied with, and moved by.
+
+    A port is multiplied with ``unit ** power`` and then moved by ``offset * move``. Where the factor's density has the
+    dimension ``unit ** -density``, `log_z` falls by ``density log unit``.
+    """
+
+    scales: dict[str, float] = {}  # noqa: RUF012  (never changed)
+    moves: dict[str, float] = {}  # noqa: RUF012
+    density: float = 0.0
+    logs: dict[str, float] = {}  # noqa: RUF012  ports that are logarithms: moved by log(unit) times this
+
 
 # a change of units, one for each way in which a factor's ports can be measured; log_z falls by `density` log unit
 UNITS: dict[str, dict[int, list[Units]]] = {}
@@ -41,6 +64,7 @@ _same(
     "multivariate_gaussian", [Units({"mean": 1.0, "covariance": 2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=3.0)]
 )
 _same("gaussian_precision", [Units({"mean": 1.0, "precision": -2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=1.0)])
+_same("laplace", [Units({"mean": 1.0, "scale": 1.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=1.0)])
 _same(
     "product",
     [

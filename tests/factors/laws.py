@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from incoming_messages import rows_of, targets
+from law_specs import Units
 
 from heliograph.factors import Factor
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
@@ -328,19 +329,6 @@ def _assert_same(factor: Factor, to: str, a: Family, b: Family, incoming: dict) 
 
 
 # ---- (c) -----------------------------------------------------------------------------------------------------------
-class Units(NamedTuple):
-    """A change of units under which the factor is the same: what every port is multiplied with, and moved by.
-
-    A port is multiplied with ``unit ** power`` and then moved by ``offset * move``. Where the factor's density has the
-    dimension ``unit ** -density``, `log_z` falls by ``density log unit``.
-    """
-
-    scales: dict[str, float] = {}  # noqa: RUF012  (never changed)
-    moves: dict[str, float] = {}  # noqa: RUF012
-    density: float = 0.0
-    logs: dict[str, float] = {}  # noqa: RUF012  ports that are logarithms: moved by log(unit) times this
-
-
 def in_units(value: object, unit: float, offset: float) -> object:
     """A message, or data, of which the variable is multiplied with `unit` and then moved by `offset`."""
     if isinstance(value, Gaussian):

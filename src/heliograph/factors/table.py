@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from pathlib import Path
 from typing import NamedTuple
 
 from heliograph.factors.base import Factor
@@ -52,6 +55,8 @@ def supported() -> Supported:
     >>> [row.to for row in supported().of("equal")]
     ['a', 'b']
     """
+    for module in pkgutil.walk_packages([str(Path(__file__).parent)], f"{__package__}."):
+        importlib.import_module(module.name)  # a factor is registered by being in the folder
     kinds = sorted(_subclasses(Factor), key=lambda kind: kind.name)
     return Supported(
         SupportedRow(

@@ -13,7 +13,7 @@ from scipy.special import erfcx, log_ndtr
 
 from heliograph.numerics.panels import DROP, legendre
 
-__all__ = ["Interval", "Step", "Tail", "interval", "soft_step", "tail"]
+__all__ = ["Interval", "Step", "Tail", "interval", "log_hazard", "soft_step", "tail"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -56,6 +56,16 @@ def tail(t: np.ndarray) -> Tail:
         mean, variance = np.array(mean), np.array(variance)
         mean[far], variance[far] = first, first * (k - first)
     return Tail(log_ndtr(t), hazard, mean, variance)
+
+
+def log_hazard(t: np.ndarray) -> np.ndarray:
+    """``log`` of the hazard of `tail`, also where that underflows; the mass is the normal density at t over it.
+
+    >>> log_hazard(np.array([0.0, 100.0])).round(3)
+    array([-2.260000e-01, -5.000919e+03])
+    """
+    near = np.log(_ROOT_2_OVER_PI / erfcx(-np.minimum(t, 1.0) * _ROOT_HALF))
+    return np.where(t < 1.0, near, -0.5 * (t * t + _LOG_2PI) - log_ndtr(t))
 
 
 class Step(NamedTuple):
