@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
@@ -20,6 +19,7 @@ from heliograph.factors.select import alone, met
 from heliograph.families import Bernoulli, Categorical, Family, Gamma, Gaussian
 from heliograph.numerics.excess import exp_excess
 from heliograph.numerics.gamma_function import digamma_gap
+from heliograph.numerics.special import logsumexp
 
 __all__ = ["Mixture"]
 
@@ -93,7 +93,7 @@ class Mixture(Factor):
         """First messages to the components as if s were known at random, so that equal components grow apart."""
         n = as_message(self, incoming, "x").size
         log_p = 2.0 * rng.standard_normal((n, self.n))  # firm enough to part the components, not certain
-        selector = type(incoming["s"]) if isinstance(incoming["s"], Family) else Categorical
+        selector: Any = type(incoming["s"]) if isinstance(incoming["s"], Family) else Categorical
         guessed = {**incoming, "s": selector.from_log_weights(log_p)}
         ports = [p for p in self.ports if p not in ("s", "x") and not as_message(self, incoming, p).is_point.all()]
         return {port: self.message(port, guessed) for port in ports}
@@ -103,7 +103,7 @@ class Mixture(Factor):
         return list(range(self.n)) if self.one_precision else [int(port[9:])]
 
     def _read(self, incoming: Incoming) -> _Given:
-        s = incoming["s"]
+        s: Any = incoming["s"]
         if not isinstance(s, Family):
             s = Categorical.point_mass(s, self.n)
         means = [as_message(self, incoming, f"mean{k}") for k in range(self.n)]

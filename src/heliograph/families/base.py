@@ -14,6 +14,7 @@ import numpy as np
 
 from heliograph.errors import ImproperError
 from heliograph.families.batch import Batch
+from heliograph.families.points import or_none
 from heliograph.numerics.checks import check_rng, short
 
 __all__ = ["Family", "concatenate", "stored"]
@@ -62,6 +63,12 @@ class Family(Batch):
     def from_chart_moments(cls, mean: Any, variance: Any) -> Self:
         """The member with this mean and variance on the chart."""
         return cls.from_mean_variance(mean, variance)
+
+    @classmethod
+    def _points_at(cls, value: np.ndarray, *event: int) -> Self:
+        """Point masses at values that were checked; `event` is as in `_zeros`."""
+        plate = value.shape[: value.ndim - cls.point_rank]
+        return cls.from_naturals(cls._zeros(plate, *event).naturals, or_none(value))
 
     def point_like(self, value: Any) -> Self:
         """Point masses at `value`, of this message's family and dimension."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -283,12 +283,13 @@ def _beside(a: np.ndarray, rank: int) -> np.ndarray:
 
 def _within(index: Any, ndim: int) -> tuple[Any, ...]:
     """An index that stays on the plate axes: event axes follow them, and are not to be reached."""
-    index = index if isinstance(index, tuple) else (index,)
+    parts = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
     used = 0
-    for i in index:
-        mask = isinstance(i, (np.ndarray, list)) and np.asarray(i).dtype == bool
-        used += np.ndim(i) if mask else 0 if i is None or i is Ellipsis else 1
+    for i in parts:
+        array = np.asarray(cast("Any", i)) if isinstance(i, (np.ndarray, list)) else None
+        mask = array is not None and array.dtype == bool
+        used += np.ndim(cast("Any", array)) if mask else 0 if i is None or i is Ellipsis else 1
     if used > ndim:
         raise IndexError(f"{used} indices for a plate of {ndim} axes; use .marginal or .mean for parts of one entry")
-    at = next((k for k, i in enumerate(index) if i is Ellipsis), None)
-    return index if at is None else (*index[:at], *(slice(None),) * (ndim - used), *index[at + 1 :])
+    at = next((k for k, i in enumerate(parts) if i is Ellipsis), None)
+    return parts if at is None else (*parts[:at], *(slice(None),) * (ndim - used), *parts[at + 1 :])

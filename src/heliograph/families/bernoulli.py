@@ -1,15 +1,17 @@
 """Bernoulli messages on {0, 1}."""
 
+# A family meets only itself, and has statistics of its own.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.numerics.checks import as_real, short
+from heliograph.numerics.special import expit, log_expit
 
 __all__ = ["Bernoulli"]
 
@@ -68,7 +70,7 @@ class Bernoulli(Family):
         value = np.array(as_real("a Bernoulli's point mass", value))
         if not (cls.in_support(value) | np.isnan(value)).all():
             raise ModelError(f"a Bernoulli's value is 0 or 1, not {short(value)}")
-        return cls.from_naturals((np.zeros(value.shape),), None if np.isnan(value).all() else value)
+        return cls._points_at(value)
 
     @classmethod
     def from_statistics(cls, p: Any) -> Self:

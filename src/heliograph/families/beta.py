@@ -1,11 +1,12 @@
 """Beta messages on the unit interval."""
 
+# A family meets only itself, and has statistics of its own.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
 from heliograph.errors import ModelError
 from heliograph.families.base import Family, stored
@@ -15,6 +16,7 @@ from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_dive
 from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet
 from heliograph.numerics.inverse_logit_moments import inverse_logit_moments
 from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.special import betaln, expit, log_expit, psi, xlog1py, xlogy
 
 __all__ = ["Beta"]
 
@@ -58,8 +60,7 @@ class Beta(Family):
         value = np.array(as_real("a Beta's point mass", value))
         if (value < 0).any() or (value > 1).any():
             raise ModelError(f"a Beta's point mass lies between 0 and 1, not at {short(value)}")
-        zeros = np.zeros(value.shape), np.zeros(value.shape)
-        return cls.from_naturals(zeros, None if np.isnan(value).all() else value)
+        return cls._points_at(value)
 
     @classmethod
     def from_statistics(cls, mean_log: Any, mean_log1m: Any) -> Self:

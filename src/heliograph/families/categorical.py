@@ -1,15 +1,18 @@
 """Categorical messages: a distribution over K unordered values."""
 
+# A family meets only itself, and has statistics of its own.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import entr
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
 from heliograph.families.base import Family
 from heliograph.numerics.checks import as_real, short
+from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.special import entr
 
 __all__ = ["Categorical"]
 
@@ -47,8 +50,7 @@ class Categorical(Family):
                 f"a Categorical needs probabilities that are not negative and sum to 1, not {short(p)}; "
                 "divide weights by their sum"
             )
-        log_p = np.log(p / total, out=np.full(p.shape, -np.inf), where=p > 0)
-        made = self._settled(log_p)
+        made = self._settled(log_or_minus_inf(p / total))
         self._init(made.naturals, made.point)
 
     # ---- making -------------------------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ class Categorical(Family):
             raise ModelError(
                 f"a Categorical's value is a whole number from 0 to {n_categories - 1}, not {short(value)}"
             )
-        return cls.from_naturals((np.zeros((*value.shape, n_categories)),), None if np.isnan(value).all() else value)
+        return cls._points_at(value, n_categories)
 
     @classmethod
     def from_statistics(cls, p: Any) -> Self:

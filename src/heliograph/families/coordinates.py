@@ -189,29 +189,59 @@ def _dirichlet_logs(y: np.ndarray, d: int) -> tuple[Dirichlet, np.ndarray]:
     return Dirichlet(np.exp(_safe(y, valid, 0.0))), valid
 
 
+def _statistics(message: Family) -> np.ndarray:
+    return _rows(*message.expected_statistics())
+
+
+def _gaussian_encode(message: Gaussian) -> np.ndarray:
+    return _rows(message.mean, _log(message.variance))
+
+
+def _beta_encode(message: Beta) -> np.ndarray:
+    return _rows(_log(message.a), _log(message.b))
+
+
+def _gamma_encode(message: Gamma) -> np.ndarray:
+    return _rows(_log(message.shape_parameter), _log(message.rate))
+
+
+def _bernoulli_encode(message: Bernoulli) -> np.ndarray:
+    return _rows(message.log_odds)
+
+
+def _categorical_p(message: Categorical) -> np.ndarray:
+    return message.p
+
+
+def _dirichlet_mean_log(message: Dirichlet) -> np.ndarray:
+    return message.expected_statistics()[0]
+
+
+def _dirichlet_encode(message: Dirichlet) -> np.ndarray:
+    return _log(message.naturals[0] + 1.0)
+
+
 def _log(x: np.ndarray) -> np.ndarray:
     return np.log(x, out=np.full(np.shape(x), np.nan), where=(x > 0) & np.isfinite(x))
 
 
 _STATISTICS: dict[type[Family], Coordinates] = {
-    Gaussian: Coordinates(_fixed("E x", "E x^2"), lambda m: _rows(*m.expected_statistics()), _gaussian_statistics),
-    Beta: Coordinates(_fixed("E log p", "E log(1-p)"), lambda m: _rows(*m.expected_statistics()), _beta_statistics),
-    Gamma: Coordinates(_fixed("E x", "E log x"), lambda m: _rows(*m.expected_statistics()), _gamma_statistics),
-    Bernoulli: Coordinates(_fixed("E x"), lambda m: _rows(*m.expected_statistics()), _bernoulli_statistics),
+    Gaussian: Coordinates(_fixed("E x", "E x^2"), _statistics, _gaussian_statistics),
+    Beta: Coordinates(_fixed("E log p", "E log(1-p)"), _statistics, _beta_statistics),
+    Gamma: Coordinates(_fixed("E x", "E log x"), _statistics, _gamma_statistics),
+    Bernoulli: Coordinates(_fixed("E x"), _statistics, _bernoulli_statistics),
     MultivariateGaussian: Coordinates(_vector_names("E xx"), _vector_statistics, _vector_from_statistics),
-    Categorical: Coordinates(_table_names("p"), lambda m: m.p, _categorical_statistics),
-    Dirichlet: Coordinates(_table_names("E log p"), lambda m: m.expected_statistics()[0], _dirichlet_statistics),
+    Categorical: Coordinates(_table_names("p"), _categorical_p, _categorical_statistics),
+    Dirichlet: Coordinates(_table_names("E log p"), _dirichlet_mean_log, _dirichlet_statistics),
 }
 _LOGS: dict[type[Family], Coordinates] = {
-    Gaussian: Coordinates(_fixed("mean", "log variance"), lambda m: _rows(m.mean, _log(m.variance)), _gaussian_logs),
-    Beta: Coordinates(_fixed("log a", "log b"), lambda m: _rows(_log(m.a), _log(m.b)), _pair_of_logs(Beta)),
-    Gamma: Coordinates(
-        _fixed("log shape", "log rate"), lambda m: _rows(_log(m.shape_parameter), _log(m.rate)), _pair_of_logs(Gamma)
-    ),
-    Bernoulli: Coordinates(_fixed("log odds"), lambda m: _rows(m.log_odds), _bernoulli_logs),
+    Gaussian: Coordinates(_fixed("mean", "log variance"), _gaussian_encode, _gaussian_logs),
+    Beta: Coordinates(_fixed("log a", "log b"), _beta_encode, _pair_of_logs(Beta)),
+    Gamma: Coordinates(_fixed("log shape", "log rate"), _gamma_encode, _pair_of_logs(Gamma)),
+    Bernoulli: Coordinates(_fixed("log odds"), _bernoulli_encode, _bernoulli_logs),
     MultivariateGaussian: Coordinates(_vector_names("log covariance"), _vector_logs, _vector_from_logs),
     Categorical: Coordinates(_table_names("log p"), _categorical_encode, _categorical_logs),
-    Dirichlet: Coordinates(_table_names("log concentration"), lambda m: _log(m.naturals[0] + 1.0), _dirichlet_logs),
+    Dirichlet: Coordinates(_table_names("log concentration"), _dirichlet_encode, _dirichlet_logs),
 }
 
 
@@ -245,7 +275,7 @@ def logs_of(family: type[Family]) -> Coordinates:
 
 def naturals_of(message: Family) -> np.ndarray:
     """The natural parameters of each entry in one row, the upper triangle of a symmetric matrix."""
-    parts = []
+    parts: list[np.ndarray] = []
     for a, rank in zip(message.naturals, message.ranks, strict=True):
         parts.append(a[:, None] if rank == 0 else a if rank == 1 else _upper(a))
     return np.concatenate(parts, axis=-1)

@@ -1,11 +1,12 @@
 """Dirichlet messages on the simplex."""
 
+# A family meets only itself, and has statistics of its own.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
 
 from heliograph.errors import ModelError
 from heliograph.families.base import Family, stored
@@ -14,6 +15,7 @@ from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence
 from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others
 from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.special import logsumexp, xlogy
 
 __all__ = ["Dirichlet"]
 
@@ -61,7 +63,7 @@ class Dirichlet(Family):
         missing = np.isnan(value)
         if value.ndim < 1 or not (cls.in_support(value) | missing.all(axis=-1)).all():
             raise ModelError(f"a Dirichlet's point mass is a vector of 0 or more that sums to 1, not {short(value)}")
-        return cls.from_naturals((np.zeros(value.shape),), None if missing.all() else value)
+        return cls._points_at(value, value.shape[-1])
 
     @classmethod
     def from_statistics(cls, mean_log: Any) -> Self:

@@ -1,5 +1,7 @@
 """Gaussian messages on vectors."""
 
+# A family meets only itself, and has statistics of its own.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 from typing import Any, Self
@@ -76,8 +78,7 @@ class MultivariateGaussian(Family):
         missing = np.isnan(value)
         if (missing.any(axis=-1) != missing.all(axis=-1)).any():
             raise ModelError("a MultivariateGaussian's point mass is a whole vector: all of its entries NaN, or none")
-        zeros = np.zeros(value.shape), np.zeros((*value.shape, value.shape[-1]))
-        return cls.from_naturals(zeros, None if missing.all() else value)
+        return cls._points_at(value, value.shape[-1])
 
     @classmethod
     def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
@@ -224,7 +225,7 @@ class MultivariateGaussian(Family):
         if not np.all(soft):
             shift, precision = self.naturals
             plain = (shift * x).sum(-1) - 0.5 * np.einsum("...i,...ij,...j->...", x, precision, x)
-            log_p = np.where(soft, log_p, plain)
+            log_p: np.ndarray = np.where(soft, log_p, plain)
         return self._log_density_at_points(log_p, x)
 
     def entropy(self) -> np.ndarray:

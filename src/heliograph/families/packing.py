@@ -14,7 +14,7 @@ from heliograph.families.base import Family, concatenate
 __all__ = ["family_named", "join_plates", "pack", "unpack"]
 
 
-def family_named(name: str) -> type[Family]:
+def family_named(name: object) -> type[Family]:
     """The family of that name."""
     kind = getattr(families, name, None) if isinstance(name, str) and name in families.__all__ else None
     if not (isinstance(kind, type) and issubclass(kind, Family) and kind is not Family):

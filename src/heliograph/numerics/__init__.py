@@ -2,8 +2,8 @@
 
 Start with `checks` (what is a real number), then by need:
 
-- special functions: `gamma_function`, `excess`, and their inverses `inverse_digamma`, `inverse_dirichlet`,
-  `inverse_logit_moments`; mass functions of counts in `count_masses`;
+- special functions: `special` (SciPy's, with types), `gamma_function`, `excess`, `logarithms`, `count_masses`, and the
+  inverses `inverse_digamma`, `inverse_dirichlet`, `inverse_logit_moments`;
 - integrals of plates of one-dimensional densities: `panels` (fixed Gauss-Legendre panels), `adaptive_quadrature`,
   and `truncated_normal` (closed forms);
 - linear algebra: `triangular` (batches of Cholesky factors), `symmetric` (functions of symmetric matrices),

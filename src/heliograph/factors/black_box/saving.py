@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -24,20 +24,14 @@ WHAT = "saved factor"
 class Learned(Protocol):
     """What is kept of a factor."""
 
+    name: ClassVar[str]
+    data_ranks: ClassVar[dict[str, int]]
     sampler: Sampler
     operators: dict[str, Any]
     dimension: int | None
     n_asked: int
     n_messages: int
     n_evaluations: int
-
-    @property
-    def name(self) -> str:
-        """The factor's name."""
-
-    @property
-    def data_ranks(self) -> Mapping[str, int]:
-        """Trailing axes of one value of each data port."""
 
 
 def save_factor(factor: Learned, path: str | os.PathLike[str]) -> None:

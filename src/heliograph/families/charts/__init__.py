@@ -15,6 +15,8 @@ Start with `chart.py`, which says what a chart does; then one file per kind:
 `chart_of` finds the chart of a message.
 """
 
+from collections.abc import Callable
+
 from heliograph.errors import UnsupportedError
 from heliograph.families.base import Family
 from heliograph.families.bernoulli import Bernoulli
@@ -42,8 +44,13 @@ __all__ = [
     "chart_of",
 ]
 
-_FIXED = {Gaussian: IdentityChart, Gamma: LogChart, Beta: LogitChart, Bernoulli: LogOddsChart}
-_SIZED = {
+_FIXED: dict[type[Family], Callable[[], Chart]] = {
+    Gaussian: IdentityChart,
+    Gamma: LogChart,
+    Beta: LogitChart,
+    Bernoulli: LogOddsChart,
+}
+_SIZED: dict[type[Family], Callable[[int], Chart]] = {
     MultivariateGaussian: VectorChart,
     Categorical: LogProbabilityChart,
     Dirichlet: LogConcentrationChart,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 __all__ = ["Chart", "Moments", "Unchanged"]
 
@@ -28,19 +29,19 @@ class Chart(Protocol):
     scalar: bool  # the correction is (d1, d2)
 
     # ---- values ---------------------------------------------------------------------------------------------------
-    def coordinates(self, x: Any) -> np.ndarray:
+    def coordinates(self, x: ArrayLike) -> np.ndarray:
         """The coordinates u of values; infinite on the edge of the support, where the family has one."""
         ...
 
-    def value(self, u: Any) -> np.ndarray:
+    def value(self, u: ArrayLike) -> np.ndarray:
         """The reverse of `coordinates`, kept inside the open support by rounding."""
         ...
 
-    def inside(self, x: Any) -> np.ndarray:
+    def inside(self, x: ArrayLike) -> np.ndarray:
         """The nearest values inside the open support: a true value next to its edge may have rounded onto it."""
         ...
 
-    def log_jacobian(self, u: np.ndarray) -> np.ndarray:
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         """``log |dx / du|``."""
         ...
 
@@ -83,14 +84,14 @@ class Chart(Protocol):
 class Unchanged:
     """The coordinates of a value are the value itself."""
 
-    def coordinates(self, x: Any) -> np.ndarray:
+    def coordinates(self, x: ArrayLike) -> np.ndarray:
         """The value."""
         return np.asarray(x)
 
-    def value(self, u: Any) -> np.ndarray:
+    def value(self, u: ArrayLike) -> np.ndarray:
         """The value."""
         return np.asarray(u)
 
-    def inside(self, x: Any) -> np.ndarray:
+    def inside(self, x: ArrayLike) -> np.ndarray:
         """The value: the support has no edge."""
         return np.asarray(x)

@@ -1,19 +1,23 @@
 # ruff: noqa: D102  (what each method gives is said once, at `Chart`)
 """Charts of the families of one real number: Gaussian on the line, Gamma on ``log x``, Beta on ``logit p``."""
 
+# Each chart takes messages of its own family.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, log_expit
+from numpy.typing import ArrayLike
 
+from heliograph.families.base import Family
 from heliograph.families.beta import Beta
-from heliograph.families.charts.chart import Unchanged
+from heliograph.families.charts.chart import Moments, Unchanged
 from heliograph.families.gamma import Gamma
 from heliograph.families.gaussian import Gaussian
 from heliograph.numerics.gamma_function import trigamma, trigamma_excess, trigammas
 from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.special import expit, log_expit
 
 __all__ = ["IdentityChart", "LogChart", "LogitChart", "ScalarChart"]
 
@@ -28,15 +32,15 @@ class ScalarChart:
     """What Gaussian, Gamma and Beta share: a mean and a variance on the chart."""
 
     n_outputs, scalar = 2, True
-    family: Any
+    family: ClassVar[type[Family]]
 
-    def moments(self, message):
+    def moments(self, message: Family) -> Moments:
         return message.chart_moments()
 
-    def plain(self, n):
+    def plain(self, n: int) -> Moments:
         return np.zeros(n), np.ones(n)
 
-    def gap(self, moments, reference):
+    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         mean, variance = reference
         m, v = moments
         out = np.empty((len(mean), 2))
@@ -45,15 +49,15 @@ class ScalarChart:
         np.log(v / variance, out=out[:, 1])
         return out
 
-    def _corrected(self, target, reference):
+    def _corrected(self, target: np.ndarray, reference: Moments) -> tuple[np.ndarray, np.ndarray]:
         mean, variance = reference
         ratio = np.exp(np.clip(target[:, 1], -_MOST, _MOST))
         return mean + np.sqrt(variance) * target[:, 0], variance * ratio
 
-    def belief(self, target, reference):
+    def belief(self, target: np.ndarray, reference: Moments) -> Family:
         return self.family.from_chart_moments(*self._corrected(target, reference))
 
-    def noise(self, belief, covariance, reference):
+    def noise(self, belief: Family, covariance: np.ndarray, reference: Moments) -> np.ndarray:
         return np.stack([covariance[:, 0, 0] / reference[1], covariance[:, 1, 1]], axis=1)
 
 
@@ -62,32 +66,32 @@ class IdentityChart(Unchanged, ScalarChart):
 
     family = Gaussian
 
-    def log_jacobian(self, u):
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         return np.zeros(np.shape(u))
 
-    def moments(self, message):
+    def moments(self, message: Gaussian) -> Moments:
         if message.point is not None:
             return message.chart_moments()
         variance = 1.0 / message.naturals[1]
         return message.naturals[0] * variance, variance
 
-    def features(self, message):
+    def features(self, message: Gaussian) -> np.ndarray:
         shift, tau = message.naturals
         out = np.empty((len(tau), 2))
         np.divide(shift, tau, out=out[:, 0])
         np.log(tau, out=out[:, 1])
         return out
 
-    def from_features(self, features):
+    def from_features(self, features: np.ndarray) -> Gaussian:
         tau = np.exp(features[:, 1])
         return Gaussian.from_naturals((features[:, 0] * tau, tau))
 
-    def belief(self, target, reference):
+    def belief(self, target: np.ndarray, reference: Moments) -> Gaussian:
         m, v = self._corrected(target, reference)
         tau = 1.0 / v
         return Gaussian.from_naturals((m * tau, tau))
 
-    def weights(self, target, reference):
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
         out = np.empty(target.shape)
         np.exp(-np.clip(target[:, 1], -_MOST, _MOST), out=out[:, 0])
         out[:, 0] *= 0.5
@@ -100,33 +104,33 @@ class LogChart(ScalarChart):
 
     family = Gamma
 
-    def coordinates(self, x):
+    def coordinates(self, x: ArrayLike) -> np.ndarray:
         return log_or_minus_inf(x)
 
-    def value(self, u):
+    def value(self, u: ArrayLike) -> np.ndarray:
         return np.exp(np.clip(u, -708.0, 709.0))  # the ends of double precision
 
-    def inside(self, x):
+    def inside(self, x: ArrayLike) -> np.ndarray:
         return np.maximum(x, _TINY)
 
-    def log_jacobian(self, u):
-        return u
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
+        return np.asarray(u)
 
-    def features(self, message):
+    def features(self, message: Gamma) -> np.ndarray:
         log_shape = np.log(message.naturals[0] + 1.0)
         return np.stack([log_shape - np.log(message.naturals[1]), -log_shape], axis=1)
 
-    def from_features(self, features):
+    def from_features(self, features: np.ndarray) -> Gamma:
         shape = np.exp(-features[:, 1])
         return Gamma.from_naturals((shape - 1.0, shape * np.exp(-features[:, 0])))
 
-    def belief(self, target, reference):
+    def belief(self, target: np.ndarray, reference: Moments) -> Gamma:
         mean, variance = self._corrected(target, reference)
         belief = Gamma.from_chart_moments(np.clip(mean, -600.0, 600.0), variance)
         power, rate = belief.naturals
         return Gamma.from_naturals((power, np.clip(rate, 1e-300, 1e300)))  # a wild target must not underflow to rate 0
 
-    def weights(self, target, reference):
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
         belief = self.belief(target, reference)
         s = belief.naturals[0] + 1.0
         psi1, psi2 = trigammas(s)
@@ -141,33 +145,33 @@ class LogitChart(ScalarChart):
 
     family = Beta
 
-    def coordinates(self, x):
+    def coordinates(self, x: ArrayLike) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         inside = (x > 0) & (x < 1)
         safe = np.where(inside, x, 0.5)
         return np.where(inside, np.log(safe) - np.log1p(-safe), np.where(x <= 0, -np.inf, np.inf))
 
-    def value(self, u):
+    def value(self, u: ArrayLike) -> np.ndarray:
         return self.inside(expit(u))
 
-    def inside(self, x):
+    def inside(self, x: ArrayLike) -> np.ndarray:
         return np.clip(x, _TINY, _BELOW_ONE)
 
-    def log_jacobian(self, u):
-        return log_expit(u) + log_expit(-u)
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
+        return log_expit(u) + log_expit(np.negative(u))
 
-    def features(self, message):
+    def features(self, message: Beta) -> np.ndarray:
         a, b = message.naturals[0] + 1.0, message.naturals[1] + 1.0
         return np.stack([np.log(a / b), np.log(1.0 / a + 1.0 / b)], axis=1)
 
-    def from_features(self, features):
+    def from_features(self, features: np.ndarray) -> Beta:
         # 1/a + 1/b = (1 + a/b) / a = (1 + b/a) / b
         log_odds, spread = features.T
         return Beta.from_naturals(
             ((1.0 + np.exp(log_odds)) * np.exp(-spread) - 1.0, (1.0 + np.exp(-log_odds)) * np.exp(-spread) - 1.0)
         )
 
-    def weights(self, target, reference):
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
         belief = self.belief(target, reference)
         a, b = belief.naturals[0] + 1.0, belief.naturals[1] + 1.0
         (a1, a2), (b1, b2), s1 = trigammas(a), trigammas(b), trigamma(a + b)

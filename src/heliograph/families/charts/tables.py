@@ -1,17 +1,20 @@
 # ruff: noqa: D102  (what each method gives is said once, at `Chart`)
 """Charts of the families of tables of probabilities: Bernoulli, Categorical and Dirichlet."""
 
+# Each chart takes messages of its own family.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from numpy.typing import ArrayLike
 
 from heliograph.families.bernoulli import Bernoulli
 from heliograph.families.categorical import Categorical
-from heliograph.families.charts.chart import Unchanged
+from heliograph.families.charts.chart import Moments, Unchanged
 from heliograph.families.dirichlet import Dirichlet
 from heliograph.numerics.gamma_function import trigamma
 from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.special import expit, logsumexp, softmax
 
 __all__ = ["LogConcentrationChart", "LogOddsChart", "LogProbabilityChart"]
 
@@ -24,29 +27,29 @@ class LogOddsChart(Unchanged):
 
     n_outputs, scalar = 1, False
 
-    def log_jacobian(self, u):
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         return np.zeros(np.shape(u))
 
-    def moments(self, message):
+    def moments(self, message: Bernoulli) -> Moments:
         return (message.log_odds,)
 
-    def plain(self, n):
+    def plain(self, n: int) -> Moments:
         return (np.zeros(n),)
 
-    def features(self, message):
+    def features(self, message: Bernoulli) -> np.ndarray:
         return message.naturals[0][:, None]
 
-    def gap(self, moments, reference):
+    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         return (moments[0] - reference[0])[:, None]
 
-    def belief(self, target, reference):
+    def belief(self, target: np.ndarray, reference: Moments) -> Bernoulli:
         return Bernoulli.from_naturals((reference[0] + target[:, 0],))
 
-    def weights(self, target, reference):
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
         l = reference[0] + target[:, 0]
         return (0.5 * expit(l) * expit(-l))[:, None]
 
-    def noise(self, belief, covariance, reference):
+    def noise(self, belief: Bernoulli, covariance: np.ndarray, reference: Moments) -> np.ndarray:
         return covariance[:, 0, :1]
 
 
@@ -56,29 +59,29 @@ class LogProbabilityChart(Unchanged):
     def __init__(self, size: int) -> None:
         self.n_outputs, self.scalar = size, False
 
-    def log_jacobian(self, u):
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         return np.zeros(np.shape(u))
 
-    def moments(self, message):
+    def moments(self, message: Categorical) -> Moments:
         return (_centred(message.log_p),)
 
-    def plain(self, n):
+    def plain(self, n: int) -> Moments:
         return (np.zeros((n, self.n_outputs)),)
 
-    def features(self, message):
+    def features(self, message: Categorical) -> np.ndarray:
         return _centred(message.log_p)
 
-    def gap(self, moments, reference):
+    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         return moments[0] - reference[0]
 
-    def belief(self, target, reference):
+    def belief(self, target: np.ndarray, reference: Moments) -> Categorical:
         return Categorical.from_naturals((reference[0] + target,))
 
-    def weights(self, target, reference):
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
         p = softmax(reference[0] + target, axis=1)
         return 0.5 * p * (1.0 - p)
 
-    def noise(self, belief, covariance, reference):
+    def noise(self, belief: Categorical, covariance: np.ndarray, reference: Moments) -> np.ndarray:
         centring = np.eye(self.n_outputs) - 1.0 / self.n_outputs
         return np.einsum("ij,njk,ik->ni", centring, covariance, centring)
 
@@ -89,44 +92,45 @@ class LogConcentrationChart:
     def __init__(self, size: int) -> None:
         self.n_outputs, self.scalar = size, False
 
-    def coordinates(self, x):
+    def coordinates(self, x: ArrayLike) -> np.ndarray:
         logs = log_or_minus_inf(x)
         return logs[..., :-1] - logs[..., -1:]
 
-    def value(self, u):
+    def value(self, u: ArrayLike) -> np.ndarray:
         x = self.inside(np.exp(self._log_value(u)))
         return x / x.sum(axis=-1, keepdims=True)
 
-    def inside(self, x):
+    def inside(self, x: ArrayLike) -> np.ndarray:
         return np.maximum(x, _TINY)
 
-    def log_jacobian(self, u):
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         return self._log_value(u).sum(axis=-1)
 
-    def _log_value(self, u):
+    def _log_value(self, u: ArrayLike) -> np.ndarray:
+        u = np.asarray(u)
         full = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
-        return full - np.asarray(logsumexp(full, axis=-1, keepdims=True))
+        return full - logsumexp(full, axis=-1, keepdims=True)
 
-    def moments(self, message):
+    def moments(self, message: Dirichlet) -> Moments:
         return (np.log(message.naturals[0] + 1.0),)
 
-    def plain(self, n):
+    def plain(self, n: int) -> Moments:
         return (np.zeros((n, self.n_outputs)),)
 
-    def features(self, message):
+    def features(self, message: Dirichlet) -> np.ndarray:
         return np.log(message.naturals[0] + 1.0)
 
-    def gap(self, moments, reference):
+    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         return moments[0] - reference[0]
 
-    def belief(self, target, reference):
+    def belief(self, target: np.ndarray, reference: Moments) -> Dirichlet:
         return Dirichlet.from_naturals((np.exp(reference[0] + np.clip(target, -_MOST, _MOST)) - 1.0,))
 
-    def weights(self, target, reference):
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
         c = np.exp(reference[0] + np.clip(target, -_MOST, _MOST))
         return 0.5 * c**2 * (trigamma(c) - trigamma(c.sum(axis=1))[:, None])
 
-    def noise(self, belief, covariance, reference):
+    def noise(self, belief: Dirichlet, covariance: np.ndarray, reference: Moments) -> np.ndarray:
         c = belief.naturals[0] + 1.0
         # E log p = psi(c_k) - psi(sum c): its slope is the Fisher information in c, a diagonal less a constant
         information = trigamma(c)[:, :, None] * np.eye(self.n_outputs) - trigamma(c.sum(axis=1))[:, None, None]

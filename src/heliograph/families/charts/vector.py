@@ -1,11 +1,14 @@
 # ruff: noqa: D102  (what each method gives is said once, at `Chart`)
 """The chart of vectors: corrections in the coordinates that whiten the reference."""
 
+# Each chart takes messages of its own family.
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from heliograph.families.charts.chart import Unchanged
+from heliograph.families.charts.chart import Moments, Unchanged
 from heliograph.families.multivariate_gaussian import MultivariateGaussian
 from heliograph.numerics.symmetric import of_eigenvalues
 
@@ -29,33 +32,33 @@ class VectorChart(Unchanged):
         for k, (i, j, c) in enumerate(zip(self.rows, self.columns, self.scale, strict=True)):
             self.basis[k, i, j] = self.basis[k, j, i] = 1.0 / c
 
-    def log_jacobian(self, u):
+    def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         return np.zeros(np.shape(u)[:-1])
 
-    def _flat(self, matrix):
+    def _flat(self, matrix: np.ndarray) -> np.ndarray:
         return matrix[:, self.rows, self.columns] * self.scale
 
-    def _square(self, flat):
+    def _square(self, flat: np.ndarray) -> np.ndarray:
         return np.einsum("nk,kij->nij", flat, self.basis)
 
-    def moments(self, message):
+    def moments(self, message: MultivariateGaussian) -> Moments:
         return message.mean, message.covariance
 
-    def plain(self, n):
+    def plain(self, n: int) -> Moments:
         return np.zeros((n, self.dimension)), np.broadcast_to(
             np.eye(self.dimension), (n, self.dimension, self.dimension)
         )
 
-    def features(self, message):
+    def features(self, message: MultivariateGaussian) -> np.ndarray:
         return np.concatenate([message.mean, self._flat(of_eigenvalues(message.covariance, np.log))], axis=1)
 
-    def gap(self, moments, reference):
+    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         mean, covariance = reference
         white = of_eigenvalues(covariance, lambda v: v**-0.5)
         d1 = np.einsum("nij,nj->ni", white, moments[0] - mean)
         return np.concatenate([d1, self._flat(of_eigenvalues(white @ moments[1] @ white, np.log))], axis=1)
 
-    def belief(self, target, reference):
+    def belief(self, target: np.ndarray, reference: Moments) -> MultivariateGaussian:
         mean, covariance = reference
         root = of_eigenvalues(covariance, np.sqrt)
         d = self.dimension
@@ -67,7 +70,7 @@ class VectorChart(Unchanged):
         m = mean + np.einsum("nij,nj->ni", root, target[:, :d])
         return MultivariateGaussian.from_naturals((np.einsum("nij,nj->ni", precision, m), precision))
 
-    def weights(self, target, reference):
+    def weights(self, target: np.ndarray, reference: Moments) -> np.ndarray:
         d = self.dimension
         values, vectors = np.linalg.eigh(self._square(target[:, d:]))
         values = np.clip(values, -_MOST, _MOST)
@@ -80,7 +83,7 @@ class VectorChart(Unchanged):
         of_log = 0.25 * np.einsum("nkab,nab->nk", turned**2, stretch)
         return np.concatenate([of_mean, of_log], axis=1)
 
-    def noise(self, belief, covariance, reference):
+    def noise(self, belief: MultivariateGaussian, covariance: np.ndarray, reference: Moments) -> np.ndarray:
         n, d = len(covariance), self.dimension
         white = of_eigenvalues(reference[1], lambda v: v**-0.5)
         of_mean = np.einsum("nij,njk,nik->ni", white, covariance[:, :d, :d], white)
