@@ -26,7 +26,7 @@ _CHUNK_BYTES = 2**18  # one chunk of rows and one temporary of its size fit in a
 class Dot(Factor):
     """``out = x'w`` with x given, one w per element of the plate; `DotPlate` is the same with one w for all.
 
-    A w that is not proper tells out nothing unless x is 0. An exactly known out would give w a covariance without
+    A w that is not proper says nothing to out unless x is 0. An exactly known out would give w a covariance without
     an inverse, which a MultivariateGaussian cannot hold: that raises; observe out through a small variance.
     """
 

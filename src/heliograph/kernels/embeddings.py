@@ -1,4 +1,4 @@
-"""Tuples of incoming messages as a kernel sees them: moments or characteristic functions on one axis a message.
+"""Tuples of incoming messages as a kernel sees them: moments or characteristic functions on one axis per message.
 
 `embed` turns a plate of tuples into an `Embedding`, a record of arrays. Three cases have a meaning of their own:
 a point mass has variance 0; a *uniform* message is treated as lying infinitely far from every proper one (its kernel

@@ -1,7 +1,7 @@
 """Inner products of mean embeddings, ``E k(x - y)`` for x of one message and y of another, eq. (5).
 
 Everything the exact kernels need: for Gaussian embeddings in closed form, for exact ones by the trapezoid rule over
-frequencies. k is the Gaussian kernel of variance `width2` a dimension, so the inner product of a whole tuple is the
+frequencies. k is the Gaussian kernel of variance `width2` per dimension, so the inner product of a whole tuple is the
 product over its messages.
 """
 

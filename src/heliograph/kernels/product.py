@@ -1,4 +1,4 @@
-"""The product of expected product kernels, one a message, and its tensor features."""
+"""The product of expected product kernels, one per message, and its tensor features."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ _LEVELS = 60  # halvings after which a panel is as narrow as two neighbouring nu
 # is exact to degree 31, so its error is about the square of what is left out
 _RESOLVED = 1e-9
 _UNSURE = 1e-3  # share of the integral in unresolved panels from which on there is no answer: their error is its square
-_MOST = 2000  # panels a row: more are only needed where the density itself is rounding noise
+_MOST = 2000  # panels per row: more are only needed where the density itself is rounding noise
 
 
 class Rule(NamedTuple):
-    """Nodes and weights of each row's normalised density, one line a panel."""
+    """Nodes and weights of each row's normalised density, one line per panel."""
 
     row: np.ndarray  # (panels,) the row that a panel belongs to
     offset: np.ndarray  # (panels, nodes) the nodes, from the row's centre
@@ -68,83 +68,127 @@ def adapt(
     """
     centre = np.zeros(edges.shape[0]) if centre is None else centre
     edges = edges - centre[:, None]
-    n_rows = edges.shape[0]
     lost = np.asarray(~np.isfinite(edges).all(axis=1))
     if lost.any():
         edges = np.where(lost[:, None], np.arange(edges.shape[1]) > 0, edges)  # one panel for a lost row, of NaN below
-    nodes, weights = legendre(_NODES)
-    tail = _tail_rows(_NODES)
-    left, right = edges[:, :-1].ravel(), edges[:, 1:].ravel()
-    row = np.repeat(np.arange(n_rows), edges.shape[1] - 1)
-    keep = right > left
-    left, right, row = left[keep], right[keep], row[keep]
-    top = np.full(n_rows, -np.inf)  # highest node of the finished panels
-    done: list[tuple[np.ndarray, ...]] = []
-    settled: list[np.ndarray] = []  # sums over finished panels, per row and test, relative to exp(scale)
-    scale = np.zeros(n_rows)
-    spent = np.zeros(n_rows, dtype=int)  # panels so far
-    unsure = np.zeros(n_rows)  # what panels that could not be halved further may be wrong by, relative to exp(scale)
+    row = np.repeat(np.arange(edges.shape[0]), edges.shape[1] - 1)
+    panels = _Open(edges[:, :-1].ravel(), edges[:, 1:].ravel(), row)
+    panels = panels.some(panels.right > panels.left)
+    halving = _Halving(log_density, tests, lost)
     for level in range(_LEVELS):
-        spent += np.bincount(row, minlength=n_rows)
-        x = left[:, None] + (right - left)[:, None] * nodes
-        log_p = log_density(x, row[:, None])
-        peak = log_p.max(axis=1, initial=-np.inf)
-        wrong = ~(peak < np.inf)
-        if wrong.any() or lost.any():  # nothing is left to resolve in such a row
-            lost[row[wrong]] = True
-            log_p[lost[row]] = np.nan
-            peak[lost[row]] = -np.inf
-        highest = top.copy()
+        panels = halving.step(panels, last=level == _LEVELS - 1)
+        if not len(panels.row):
+            break
+    return halving.rule(centre)
+
+
+class _Open(NamedTuple):
+    """Panels that are not resolved yet, each array (panels,)."""
+
+    left: np.ndarray
+    right: np.ndarray
+    row: np.ndarray
+
+    def some(self, which: np.ndarray) -> _Open:
+        return _Open(self.left[which], self.right[which], self.row[which])
+
+
+class _Halving:
+    """What is known of all rows between one halving and the next; sums are relative to exp(scale) of their row."""
+
+    def __init__(
+        self,
+        log_density: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        tests: Callable[[np.ndarray, np.ndarray], Sequence[np.ndarray]] | None,
+        lost: np.ndarray,
+    ) -> None:
+        self.log_density, self.tests, self.lost = log_density, tests, lost
+        self.n_rows = len(lost)
+        self.nodes, self.weights = legendre(_NODES)
+        self.tail = _tail_rows(_NODES)
+        self.top = np.full(self.n_rows, -np.inf)  # highest node of the finished panels
+        self.done: list[tuple[np.ndarray, ...]] = []
+        self.settled: list[np.ndarray] = []  # sums over finished panels, per row and test
+        self.scale = np.zeros(self.n_rows)
+        self.spent = np.zeros(self.n_rows, dtype=int)  # panels so far
+        self.unsure = np.zeros(self.n_rows)  # what panels that could not be halved further may be wrong by
+
+    def step(self, open_: _Open, last: bool) -> _Open:
+        """Keep the panels that are resolved, and halve the others; the `last` time all are kept."""
+        left, right, row = open_
+        self.spent += self._per_row(row)
+        x = left[:, None] + (right - left)[:, None] * self.nodes
+        log_p, peak = self._evaluate(x, row)
+        highest = self.top.copy()
         np.maximum.at(highest, row, peak)
-        base = np.where(np.isfinite(highest), highest, 0.0)
-        p = np.exp(log_p - base[row][:, None])
-        values = [p] if tests is None else [p, *(p * np.abs(t) for t in tests(x, row[:, None]))]
-        width = right - left
-        # from the last level's scale to this one's; only those that underflowed there could overflow here
-        rise = np.exp(np.minimum(scale - base, 700.0))
-        settled = [s * rise for s in settled] or [np.zeros(n_rows) for _ in values]
-        unsure = unsure * rise
-        scale = base
-        doubt = width * np.abs(p @ tail).max(axis=1)
-        good = np.ones(row.shape[0], dtype=bool)
-        found = np.zeros(n_rows, dtype=bool)
-        parts = []
-        for value, before in zip(values, settled, strict=True):
-            inside, rest = width * (value @ weights), width * np.abs(value @ tail).max(axis=1)
-            # a peak seen at one node looks as wide as its panel: only resolved panels count for the total
-            sure = before + np.bincount(
-                row, weights=np.where(rest <= _RESOLVED * inside, inside, 0.0), minlength=n_rows
-            )
-            good &= rest <= _RESOLVED * sure[row]
-            found |= sure > 0
-            parts.append(inside)
+        self._rescale(np.where(np.isfinite(highest), highest, 0.0))
+        p = np.exp(log_p - self.scale[row][:, None])
+        values = [p] if self.tests is None else [p, *(p * np.abs(t) for t in self.tests(x, row[:, None]))]
+        self.settled = self.settled or [np.zeros(self.n_rows) for _ in values]
+        good, found, parts = self._resolved(values, right - left, row)
         if not found.all():
             good = np.where(found[row], good, ~_near_top(peak, left, row, highest))
         middle = 0.5 * (left + right)
-        good |= lost[row]
-        forced = ~good & ((spent[row] > _MOST) | (middle <= left) | (middle >= right) | (level == _LEVELS - 1))
+        good |= self.lost[row]
+        forced = ~good & ((self.spent[row] > _MOST) | (middle <= left) | (middle >= right) | last)
         if forced.any():
             good |= forced
-            unsure += np.bincount(row[forced], weights=doubt[forced], minlength=n_rows)
-        done.append((row[good], left[good], right[good], log_p[good]))
-        np.maximum.at(top, row[good], peak[good])
-        settled = [
-            s + np.bincount(row[good], weights=part[good], minlength=n_rows)
-            for s, part in zip(settled, parts, strict=True)
-        ]
-        if good.all():
-            break
-        bad = ~good
-        left, middle, right, row = left[bad], middle[bad], right[bad], row[bad]
-        left, right, row = np.concatenate([left, middle]), np.concatenate([middle, right]), np.concatenate([row, row])
-    row, left, right, log_p = (np.concatenate(parts) for parts in zip(*done, strict=True))
-    base = np.where(np.isfinite(top), top, 0.0)
-    weight = (right - left)[:, None] * weights * np.exp(log_p - base[row][:, None])
-    total = np.bincount(row, weights=weight.sum(axis=1), minlength=n_rows)
-    total = np.where((total > 0) & (unsure * np.exp(np.minimum(scale - base, 700.0)) <= _UNSURE * total), total, np.nan)
-    weight /= total[row][:, None]
-    log_z = base + np.log(total)
-    return Rule(row, left[:, None] + (right - left)[:, None] * nodes, weight, log_z, centre)
+            doubt = (right - left) * np.abs(p @ self.tail).max(axis=1)
+            self.unsure += self._per_row(row[forced], doubt[forced])
+        self.done.append((row[good], left[good], right[good], log_p[good]))
+        np.maximum.at(self.top, row[good], peak[good])
+        self.settled = [s + self._per_row(row[good], part[good]) for s, part in zip(self.settled, parts, strict=True)]
+        rest, middle = open_.some(~good), middle[~good]
+        halves = (rest.left, middle), (middle, rest.right), (rest.row, rest.row)
+        return _Open(*(np.concatenate(pair) for pair in halves))
+
+    def rule(self, centre: np.ndarray) -> Rule:
+        """The finished panels with their normalised weights."""
+        row, left, right, log_p = (np.concatenate(parts) for parts in zip(*self.done, strict=True))
+        base = np.where(np.isfinite(self.top), self.top, 0.0)
+        weight = (right - left)[:, None] * self.weights * np.exp(log_p - base[row][:, None])
+        total = self._per_row(row, weight.sum(axis=1))
+        unsure = self.unsure * np.exp(np.minimum(self.scale - base, 700.0))
+        total = np.where((total > 0) & (unsure <= _UNSURE * total), total, np.nan)
+        weight /= total[row][:, None]
+        log_z = base + np.log(total)
+        return Rule(row, left[:, None] + (right - left)[:, None] * self.nodes, weight, log_z, centre)
+
+    def _per_row(self, row: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
+        return np.bincount(row, weights=values, minlength=self.n_rows)
+
+    def _evaluate(self, x: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The log density at the nodes and its highest value in each panel; a row that is not a number is lost."""
+        log_p = self.log_density(x, row[:, None])
+        peak = log_p.max(axis=1, initial=-np.inf)
+        wrong = ~(peak < np.inf)
+        if wrong.any() or self.lost.any():  # nothing is left to resolve in such a row
+            self.lost[row[wrong]] = True
+            log_p[self.lost[row]] = np.nan
+            peak[self.lost[row]] = -np.inf
+        return log_p, peak
+
+    def _rescale(self, scale: np.ndarray) -> None:
+        # from the last level's scale to this one's; only those that underflowed there could overflow here
+        rise = np.exp(np.minimum(self.scale - scale, 700.0))
+        self.settled = [s * rise for s in self.settled]
+        self.unsure = self.unsure * rise
+        self.scale = scale
+
+    def _resolved(
+        self, values: list[np.ndarray], width: np.ndarray, row: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Which panels are resolved, which rows have anything to compare with, and the integral of each value."""
+        good, found = np.ones(row.shape[0], dtype=bool), np.zeros(self.n_rows, dtype=bool)
+        parts = []
+        for value, before in zip(values, self.settled, strict=True):
+            inside, rest = width * (value @ self.weights), width * np.abs(value @ self.tail).max(axis=1)
+            # a peak seen at one node looks as wide as its panel: only resolved panels count for the total
+            sure = before + self._per_row(row, np.where(rest <= _RESOLVED * inside, inside, 0.0))
+            good &= rest <= _RESOLVED * sure[row]
+            found |= sure > 0
+            parts.append(inside)
+        return good, found, parts
 
 
 def _near_top(highest: np.ndarray, left: np.ndarray, row: np.ndarray, top: np.ndarray) -> np.ndarray:

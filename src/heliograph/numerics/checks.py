@@ -41,7 +41,7 @@ def in_words(value: Any) -> str:
 
 
 def check_rng(rng: Any) -> None:
-    """Raise unless `rng` is a generator: everything that draws is told what to draw from."""
+    """Raise unless `rng` is a generator: whoever draws says what to draw from."""
     if not isinstance(rng, np.random.Generator):
         raise ModelError(
             f"sample needs a numpy.random.Generator, for example np.random.default_rng(0), not {in_words(rng)}"

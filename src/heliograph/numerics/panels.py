@@ -32,7 +32,7 @@ class Panels:
     """Gauss-Legendre panels between the break points of each row.
 
     `breaks` is (rows, k), in any order; those outside ``[low, high]`` are moved to its border and panels of width 0
-    are dropped, so a row pays only for the panels its own density needs. `x` holds the nodes, one line a panel.
+    are dropped, so a row pays only for the panels its own density needs. `x` holds the nodes, one line per panel.
 
     >>> p = Panels(np.array([[1.0, 2.0], [0.0, 5.0]]), np.array([0.0, 0.0]), np.array([4.0, 3.0]))
     >>> p.integrate(p.x**2)

@@ -226,7 +226,7 @@ def _predict_rows(posterior: Posterior, x: np.ndarray, dtype: Any) -> tuple[np.n
         return (x @ mean32).astype(float), np.einsum("nd,nd->n", half, half).astype(float)
     x = x.astype(float, copy=False)
     if len(x) * 8 <= posterior.n_features and "inverse_factor" not in vars(posterior):
-        # a few rows right after an update: solving is O(D^2) a row, inverting the factor first O(D^3)
+        # a few rows right after an update: solving is O(D^2) per row, inverting the factor first O(D^3)
         half = solve_triangular(posterior.factor, x.T, trans=1, check_finite=False).T
     else:
         half = x @ posterior.inverse_factor

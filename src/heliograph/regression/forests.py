@@ -12,7 +12,7 @@ __all__ = ["ExtraTrees", "RandomForest"]
 
 
 class _Forest:
-    """One forest an output: trees shared by the outputs would be cut for the one of largest variance."""
+    """One forest per output: trees shared by the outputs would be cut for the one of largest variance."""
 
     online: ClassVar[bool] = False
     gives_variance: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class _Forest:
         """The answer of every tree, (n_trees, n, q)."""
         if not hasattr(self, "forests_"):
             raise ModelError(f"this {type(self).__name__} has seen no rows yet: call fit before predict")
-        X = np.asarray(X, dtype=np.float32)  # what scikit-learn's trees read; converted once, not once a tree
+        X = np.asarray(X, dtype=np.float32)  # what scikit-learn's trees read; converted once, not once per tree
         return np.stack([[tree.predict(X) for tree in forest.estimators_] for forest in self.forests_], axis=-1)
 
     def predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:

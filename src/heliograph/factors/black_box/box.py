@@ -97,13 +97,13 @@ class BlackBox(Factor):
         return arguments
 
     def _note_rank(self, port: str, shape: tuple[int, ...], plate: tuple[int, ...]) -> None:
-        """Data with more axes than the plate is one vector (or more) a message."""
+        """Data with more axes than the plate is one vector (or more) per message."""
         if port in self.data_ranks or not plate or len(shape) <= len(plate):
             return
         if shape[: len(plate)] != plate:
             raise ModelError(
                 f"factor {self.name!r}: data at {port!r} has shape {shape} beside variables of shape {plate}; give one "
-                f"value a message, or say data_ranks={{{port!r}: 1}} in @factor if one vector serves all"
+                f"value per message, or say data_ranks={{{port!r}: 1}} in @factor if one vector serves all"
             )
         self.data_ranks[port] = len(shape) - len(plate)
 
@@ -160,7 +160,7 @@ class BlackBox(Factor):
         return answer
 
     def calibration(self, operator: Any = "learned") -> Any:
-        """What an operator expected of its errors beside what the oracle found, one entry a direction.
+        """What an operator expected of its errors beside what the oracle found, one entry per direction.
 
         An entry prints as a table and draws itself with ``.plot(axes)``; there is none before anything was compared.
         """

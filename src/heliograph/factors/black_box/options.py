@@ -44,7 +44,7 @@ class RunOptions:
     _last: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
 
     def setting(self, factor: Sampled) -> Setting:
-        """What an operator hears of this run."""
+        """What an operator needs to know of this run."""
         tolerance = self.tolerance / max(self.n_factors, 1)
         known = self.shared.get(id(factor))
         share, together = (1.0, 1) if known is None else (min(1.0, known.unknowns / known.size), known.together)

@@ -122,7 +122,7 @@ def _bell_moments(c: np.ndarray, v: np.ndarray, high: float, workspace: np.ndarr
     """Rows (3, n): the mean of ``exp(c/2) / (2 cosh(z/2))``, times 1, u, u^2, over z = sd u - c of N(-c, v), c >= 0.
 
     The nodes are equally spaced, so ``exp(sd u / 2)`` at all of them is one geometric series, filled by doubling:
-    three exponentials a row instead of one a node.
+    three exponentials per row instead of one per node.
     """
     # the rule for the next quarter power of two: no more nodes than needed, and few rules to keep
     first, step, n, weights = _trapezoid(max(0.25, 2.0 ** (math.ceil(4.0 * math.log2(high)) / 4.0)))
