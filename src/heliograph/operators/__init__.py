@@ -2,19 +2,21 @@
 
 from heliograph.operators.asking import AlwaysAsk
 from heliograph.operators.forest import Forest
-from heliograph.operators.jit import Direction, JustInTime
-from heliograph.operators.kjit import KernelLearner, Kjit
-from heliograph.operators.neural import Neural
-from heliograph.operators.protocol import Learner, Operator, Reply, Setting
-from heliograph.operators.registry import make_operator, operator_from_state, operator_names, register
-from heliograph.operators.targets import (
+from heliograph.operators.kjit import (
     BeliefLogs,
     BeliefStatistics,
+    Direction,
+    JustInTime,
+    KernelLearner,
+    Kjit,
     OutgoingMessage,
     OutgoingRate,
     Target,
     target_named,
 )
+from heliograph.operators.neural import Neural
+from heliograph.operators.protocol import Learner, Operator, Reply, Setting
+from heliograph.operators.registry import make_operator, operator_from_state, operator_names, register
 
 __all__ = [
     "AlwaysAsk",

@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.errors import FileFormatError
 from heliograph.operators.agreement import Agreement
 from heliograph.operators.coordinates import event_size, logs_of
-from heliograph.operators.jit import JustInTime
+from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.packing import family_named
 from heliograph.operators.protocol import Incoming, Setting, State
 from heliograph.operators.summaries import modes, summarise

@@ -9,10 +9,10 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
+from heliograph.operators.kjit.targets import target_named
 from heliograph.operators.packing import part
 from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, Reply, Setting, State, signature
 from heliograph.operators.summaries import summarise
-from heliograph.operators.targets import target_named
 from heliograph.regression.heess2013 import HeessNetwork
 
 __all__ = ["Neural"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from heliograph.errors import FileFormatError, ModelError
 from heliograph.kernels import FeatureMap, feature_map_from_state, median_heuristic
-from heliograph.operators.jit import JustInTime
+from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.protocol import Incoming, State
 from heliograph.regression import bayesian_linear as linear
 
