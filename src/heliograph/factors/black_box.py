@@ -20,7 +20,7 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.oracle_calls import Latest, OracleCalls, oracle_named
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.families.base import as_real
-from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
+from heliograph.operators.learned.decide import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.operators.registry import make_operator
 from heliograph.oracles import Answer, Sampler, evaluate, sampler_of
