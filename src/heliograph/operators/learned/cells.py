@@ -33,7 +33,7 @@ BLOCK = 4  # cells that are filled together along an axis
 _WORTHWHILE = 400  # cells that are filled together, if there are so many near by
 _ROUNDS = 4  # of neighbours, at most
 
-Cells = tuple[np.ndarray, np.ndarray, np.ndarray]  # class, and number along each axis
+Cells = tuple[np.ndarray, ...]  # class, and number along each axis
 
 
 def around(cells: Cells) -> Cells:
@@ -42,18 +42,17 @@ def around(cells: Cells) -> Cells:
     return classes[:, None, None], i[:, None, None] + STENCIL[:, None], j[:, None, None] + STENCIL
 
 
-def with_neighbours(cells: Cells, unknown: np.ndarray) -> np.ndarray:
+def with_neighbours(wanted: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     """Cells to fill, and unknown ones near them: a call for a few rows costs as much as one for some hundred.
 
-    `unknown` and what comes back are bool, by class and cell; cells at the edge are never filled.
+    All are bool, by class and cell; cells at the edge are never filled.
     """
     n_classes, rows, columns = unknown.shape
     unknown = unknown.copy()
     unknown[:, [0, -1, -2]] = unknown[:, :, [0, -1, -2]] = False
     blocks = np.zeros((n_classes, -(-rows // BLOCK), -(-columns // BLOCK)), dtype=bool)
-    classes, i, j = cells
+    classes, i, j = np.nonzero(wanted)
     blocks[classes, i // BLOCK, j // BLOCK] = True
-    wanted = unknown
     for _ in range(_ROUNDS):
         wanted = blocks.repeat(BLOCK, axis=1)[:, :rows].repeat(BLOCK, axis=2)[:, :, :columns] & unknown
         if np.count_nonzero(wanted) >= _WORTHWHILE:

@@ -182,10 +182,10 @@ def limit_of(kl: np.ndarray, share: np.ndarray | None, trust: Trust, setting: Se
         joint = RARE * np.maximum(np.cumsum(ordered), np.cumsum(np.sqrt(ordered)) ** 2 / unknowns)
         n_kept = int(np.searchsorted(joint, allowed, side="right"))
         top = min(top, float(ordered[n_kept - 1]) if n_kept else 0.0)
-    least, tolerance = least_error(trust), tolerance_of_one(setting)
-    noisy = least > tolerance and trust.label_kl >= trust.nugget_kl
-    too_noisy = noisy and top < float(kl.max(initial=0.0))  # all rows at that would be too much
-    return Limit(max(top, least), _noise_warning(least, tolerance) if too_noisy else None)
+    least, warning = least_error(trust), None
+    if trust.label_kl >= trust.nugget_kl and least > tolerance_of_one(setting) and top < float(kl.max(initial=0.0)):
+        warning = _noise_warning(least, tolerance_of_one(setting))  # all rows at that would be too much
+    return Limit(max(top, least), warning)
 
 
 def _noise_warning(least: float, tolerance: float) -> str:

@@ -219,9 +219,9 @@ class Lattice:
         unknown = np.isnan(self.cells[0])
         wanted = np.zeros(unknown.shape, dtype=bool)
         wanted[which[some], i[some], j[some]] = True
-        cells = np.nonzero(wanted & unknown)
-        if len(cells[0]):
-            self._sample_cells(np.nonzero(with_neighbours(cells, unknown)), sampled)
+        wanted &= unknown
+        if wanted.any():
+            self._sample_cells(np.nonzero(with_neighbours(wanted, unknown)), sampled)
 
     def _sample_cells(self, cells: Cells, sampled: Sampled) -> None:
         """Learn cells from the nodes around them, and their centres as a check."""

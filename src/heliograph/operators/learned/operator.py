@@ -115,7 +115,8 @@ class Learned:
             rows = slice(start, min(start + decide.BLOCK, n))
             seen = incoming if n <= decide.BLOCK else rows_of(incoming, rows)
             known = read(self.shortcuts, task, rows, seen, self.audit > 0, self._sample)
-            self._say(None if known is None else known.warning)
+            if known is not None:
+                self._say(known.warning)
             if known is None or known.settled is None:
                 self._settle_rows(task, np.arange(rows.start, rows.stop), seen, ALONE, found)
                 continue
@@ -162,8 +163,9 @@ class Learned:
                 if not len(chosen) and not audited:
                     chosen, auditing, audited = known.audit(task.rng, len(view.inputs), self.audit), True, True
                 if not len(chosen):
-                    belief = belief_of(view, prediction, known.trust())
-                    found.append(known.accept(rest, belief, decision.kl, prediction.log_variance))
+                    trust = known.trust()
+                    belief = belief_of(view, prediction, trust)
+                    found.append(known.accept(rest, belief, decision.kl, prediction.log_variance, trust))
                     break
                 forecast = Forecast(prediction.mean[chosen], decision.kl[chosen] / known.calibration.factor)
             rows = chosen if rest is None else rest[chosen]

@@ -16,7 +16,7 @@ __all__ = ["answered", "log_z_of", "reply_of"]
 def answered(rows: np.ndarray, statement: Statement) -> Settled:
     """Settle rows as an oracle says."""
     kl = np.where(statement.failed, np.inf, statement.kl)
-    return Settled(rows, statement.value, kl, asked=True, failed=statement.failed)
+    return Settled(rows, statement.value, kl, failed=statement.failed)
 
 
 def reply_of(found: Sequence[Settled], cavity: Family, costs: Costs) -> Reply:
@@ -26,7 +26,7 @@ def reply_of(found: Sequence[Settled], cavity: Family, costs: Costs) -> Reply:
     log_variance: np.ndarray | None = None
     for part in found:
         expected_kl[part.rows] = part.expected_kl
-        if part.asked:
+        if part.failed is not None:
             asked[part.rows], failed[part.rows] = True, part.failed
         if part.log_variance is not None:
             if log_variance is None:

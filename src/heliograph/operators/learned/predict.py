@@ -47,8 +47,8 @@ class Correction:
 
     def trust(self) -> Trust:
         """How far what it predicts can be trusted now."""
-        proper = self.n_improper == 0 and len(self) >= self.process.start
-        calibration = self.calibration
+        calibration, process = self.calibration, self.process
+        proper = self.n_improper == 0 and len(process.targets) >= process.start
         return Trust(calibration.factor, calibration.stated, self.label_kl, self.nugget_kl, proper)
 
     def append(self, labels: Labels) -> None:
@@ -114,10 +114,18 @@ class Correction:
         counts = {"n_audits": self.calibration.n_audits, "n_labels": len(self), "n_trusted": self.n_trusted}
         return audited_rows(rng, n, share, **counts)
 
-    def accept(self, rows: Any, belief: Any, kl: np.ndarray, log_variance: np.ndarray) -> Settled:
-        """Settle rows as predicted, and count them; `kl` is what was decided by, what is stated may be less."""
+    def accept(self, rows: Any, belief: Any, kl: np.ndarray, log_variance: np.ndarray, trust: Trust) -> Settled:
+        """Settle rows as predicted, and count them.
+
+        Parameters
+        ----------
+        rows : which they are; None: all
+        belief, log_variance : what is predicted
+        kl : ``(n,)``, what was decided by; what is stated may be less
+        trust : by which it was decided
+        """
         self.n_trusted += len(kl)
-        return Settled(rows, belief, stated_kl(kl, self.trust()), log_variance)
+        return Settled(rows, belief, stated_kl(kl, trust), log_variance)
 
     def smooth(self, view: View, found: Sequence[Settled], tolerance: float, novelty: float) -> Settled | None:
         """Rows that the regression makes better than the answers it had: noisier ones than `tolerance`; None if none.
@@ -126,7 +134,7 @@ class Correction:
         """
         noisy = np.zeros(len(view.inputs))
         for part in found:
-            if part.asked:
+            if part.failed is not None:
                 noisy[part.rows] = np.where(part.failed, 0.0, part.expected_kl)
         at = np.flatnonzero(noisy > tolerance)
         if not self.ready or not len(at):

@@ -34,7 +34,7 @@ __all__ = [
 Kind = dict[str, str]  # port -> what it holds: PROPER, POINT, UNIFORM, WILD or DATA (view.py)
 
 
-@dataclass
+@dataclass(slots=True)
 class Costs:
     """The account of one call; the oracle keeps its own."""
 
@@ -171,5 +171,9 @@ class Settled(NamedTuple):
     belief: Any  # beliefs of the port, or log Z
     expected_kl: np.ndarray  # infinite where nobody knows
     log_variance: np.ndarray | None = None  # of a prediction
-    asked: bool = False
-    failed: np.ndarray | None = None  # bool, of rows that were asked
+    failed: np.ndarray | None = None  # bool, of rows that were asked; None: they were not
+
+    @property
+    def asked(self) -> bool:
+        """Whether an oracle said it."""
+        return self.failed is not None

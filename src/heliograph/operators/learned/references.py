@@ -30,7 +30,7 @@ class References:
         if self.choice == "none":
             return None
         if callable(self.choice):
-            return self.choice(rng, incoming, to)
+            return self.choice(rng, incoming, to)  # type: ignore[return-value]
         if setting.reference is None or self.expensive:
             return None
         if self.expensive is None:

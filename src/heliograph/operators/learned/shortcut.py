@@ -103,7 +103,7 @@ class Shortcut:
             beside = Beside(sure, shared_unknowns(np.delete(share, left), len(sure), setting))
         chart = self.lattice.chart
         belief = chart.belief(found.gap, chart.moments(seen[task.to]))
-        return Read(self.known.accept(rows, belief, kl, found.log_variance), left, beside, limit.warning)
+        return Read(self.known.accept(rows, belief, kl, found.log_variance, trust), left, beside, limit.warning)
 
     def lay(self, task: Task, group: Group, sampled: Sampled) -> None:
         """Count rows that were settled without asking; when that has been so for long, lay a lattice."""
