@@ -144,7 +144,7 @@ def test_a_correction_trusts_by_its_labels_and_its_calibration():
 def test_accepted_rows_are_counted_and_stated():
     known, _ = grown()
     known.calibration.note(np.full(50, 1e-3), np.full(50, 1e-6))
-    settled = known.accept(None, None, np.full(7, 1e-1), np.zeros((7, 2)), known.trust())
+    settled = known.settled(None, None, np.full(7, 1e-1), np.zeros((7, 2)), known.trust())
     assert known.n_trusted == 7 and not settled.asked
     assert (settled.expected_kl < 1e-1).all() and (settled.expected_kl >= 1e-3).all()
 

@@ -37,7 +37,7 @@ def Forest(
     """The forest as an operator: ask where the log of the trees' mean KL from their average reaches `threshold`.
 
     With `mode_value` the trees also see the factor's value at the modes of the incoming messages, one call of the
-    factor a message (left out where the factor is stochastic or dear).
+    factor for each message (left out where the factor is stochastic or expensive).
 
     >>> Forest(32).key
     'forest(n_trees=32)'

@@ -124,7 +124,7 @@ class Ask(Protocol):
 
 
 class Setting(NamedTuple):
-    """What an operator is told with every call besides the messages."""
+    """What an operator is given with every call besides the messages."""
 
     tolerance: float = 0.0  # nats of the posterior's error that are one message's share: shares add
     sampler: Any = None  # the factor's description: inputs, child, output, stochastic, expensive

@@ -33,9 +33,9 @@ from heliograph.operators.protocol import (
     signature,
 )
 
-__all__ = ["JustInTime", "View"]
+__all__ = ["Extend", "JustInTime"]
 
-View = Callable[[np.random.Generator, Incoming, Setting], tuple[Incoming, int]]
+Extend = Callable[[np.random.Generator, Incoming, Setting], tuple[Incoming, int]]
 
 _SENT_INSTEAD = 1e5  # variance of the message that the authors' program sends for an improper one
 
@@ -63,7 +63,7 @@ class JustInTime:
         block: int | None = 64,
         share: bool = False,
         improper: str = "engine",
-        view: View | None = None,
+        view: Extend | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         if minibatch < 1 or (block is not None and block < 1):

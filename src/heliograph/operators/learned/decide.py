@@ -67,7 +67,7 @@ BATCH_SHARE = 2  # labels for each row of a larger batch: what half as many labe
 # ---- when a reference, or a lattice, serves --------------------------------------------------------------------------
 SLOW_CALL = 2.0  # seconds of processor time for the reference of one message: unusable at every message
 SLOW_EVALUATION = 1e-4  # seconds an evaluation; far from both sides, so that a busy machine decides nothing
-LEAST_DOUBT = 1e-6  # nats: no reference is surer of itself, since its nodes are only compared with half of them
+LEAST_DOUBT = 1e-6  # nats: no reference is surer of itself (docs/decisions/0203)
 BLOCK = 8192  # rows seen at once: memory is bounded, and a call for fewer costs more per row
 SETTLED_ROWS = 3000  # rows settled without asking before a lattice is laid: its first cells cost as much as they save
 LATTICE_SHARE = 0.05  # of what a message may be wrong by, that interpolation may add

@@ -1,7 +1,8 @@
 """The default operator: learn the correction to a cheap reference, and ask while that may be wrong by too much.
 
-What is learned is how the belief differs from a reference belief on the chart of its family (`operators/chart.py`), by a Gaussian
-process on what is seen of the messages. This file reads top to bottom as the algorithm. One call settles every row of a plate:
+What is learned is how the belief differs from a reference belief on the chart of its family (docs/decisions/0201), by a
+Gaussian process on what is seen of the messages. This file reads top to bottom as the algorithm. One call settles every row
+of a plate:
 
 1. `_settle`: in blocks of rows; what a lattice knows (`shortcut.py`) needs no process.
 2. `_settle_rows`: the rest, rows of one kind at a time (`view.py`).
@@ -26,7 +27,7 @@ from heliograph.operators.learned.lattice import Sample
 from heliograph.operators.learned.learn import compare, statement_of
 from heliograph.operators.learned.memory import Group, Memory
 from heliograph.operators.learned.outcome import answered, log_z_of, reply_of
-from heliograph.operators.learned.predict import Correction, belief_of
+from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import (
     ALONE,
     Beside,
@@ -114,17 +115,17 @@ class Learned:
         for start in range(0, n, decide.BLOCK):
             rows = slice(start, min(start + decide.BLOCK, n))
             seen = incoming if n <= decide.BLOCK else rows_of(incoming, rows)
-            known = read(self.shortcuts, task, rows, seen, self.audit > 0, self._sample)
-            if known is not None:
-                self._say(known.warning)
-            if known is None or known.settled is None:
+            kept = read(self.shortcuts, task, rows, seen, self.audit > 0, self._sample)
+            if kept is not None:
+                self._say(kept.warning)
+            if kept is None or kept.settled is None:
                 self._settle_rows(task, np.arange(rows.start, rows.stop), seen, ALONE, found)
                 continue
-            found.append(known.settled)
-            if known.beside is not None:
-                beside = beside if left else known.beside  # as in one block: the tolerance of each is its own
-                left.append(start + known.left)
-        if left:  # of all blocks together
+            found.append(kept.settled)
+            if kept.beside is not None:
+                beside = beside if left else kept.beside  # as in one block: the tolerance of each is its own
+                left.append(start + kept.left)
+        if left:  # rows of all blocks that a lattice is not sure of
             rest = np.concatenate(left)
             if n <= decide.BLOCK and not self._certain(task, rows_of(incoming, rest), beside):
                 # before anything is asked: what the process itself expects of all rows leaves more of the tolerance
@@ -163,9 +164,9 @@ class Learned:
                 if not len(chosen) and not audited:
                     chosen, auditing, audited = known.audit(task.rng, len(view.inputs), self.audit), True, True
                 if not len(chosen):
-                    trust = known.trust()
-                    belief = belief_of(view, prediction, trust)
-                    found.append(known.accept(rest, belief, decision.kl, prediction.log_variance, trust))
+                    started = time.perf_counter()
+                    found.append(known.accept(rest, view, prediction, decision))
+                    task.costs.seconds_prediction += time.perf_counter() - started
                     break
                 forecast = Forecast(prediction.mean[chosen], decision.kl[chosen] / known.calibration.factor)
             rows = chosen if rest is None else rest[chosen]

@@ -14,7 +14,7 @@ __all__ = ["answered", "log_z_of", "reply_of"]
 
 
 def answered(rows: np.ndarray, statement: Statement) -> Settled:
-    """Settle rows as an oracle says."""
+    """Settle rows as an oracle says; what it does not know is wrong by infinitely much (docs/decisions/0225)."""
     kl = np.where(statement.failed, np.inf, statement.kl)
     return Settled(rows, statement.value, kl, failed=statement.failed)
 

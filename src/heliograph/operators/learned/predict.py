@@ -114,8 +114,14 @@ class Correction:
         counts = {"n_audits": self.calibration.n_audits, "n_labels": len(self), "n_trusted": self.n_trusted}
         return audited_rows(rng, n, share, **counts)
 
-    def accept(self, rows: Any, belief: Any, kl: np.ndarray, log_variance: np.ndarray, trust: Trust) -> Settled:
-        """Settle rows as predicted, and count them.
+    def accept(self, rows: np.ndarray | None, view: View, prediction: Prediction, decision: Decision) -> Settled:
+        """Settle rows as predicted, and count them."""
+        trust = self.trust()
+        belief = belief_of(view, prediction, trust)
+        return self.settled(rows, belief, decision.kl, prediction.log_variance, trust)
+
+    def settled(self, rows: Any, belief: Any, kl: np.ndarray, log_variance: np.ndarray, trust: Trust) -> Settled:
+        """Settle rows as given, and count them.
 
         Parameters
         ----------
@@ -130,7 +136,7 @@ class Correction:
     def smooth(self, view: View, found: Sequence[Settled], tolerance: float, novelty: float) -> Settled | None:
         """Rows that the regression makes better than the answers it had: noisier ones than `tolerance`; None if none.
 
-        What the regression makes of all answers is then sent in place of the row's own.
+        What the regression makes of all answers is then sent in place of the row's own (docs/decisions/0204).
         """
         noisy = np.zeros(len(view.inputs))
         for part in found:

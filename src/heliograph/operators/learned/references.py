@@ -1,4 +1,4 @@
-"""Cheap reference beliefs: whether a plate gets them, from whom, and whether the user's function is fast enough for that."""
+"""Cheap reference beliefs (docs/decisions/0202): whether a plate gets them, from whom, and whether that is fast enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""When a lattice answers in place of the process: for plates of one kind that have long been settled without asking.
+"""When a lattice answers in place of the process: for plates of one kind that have long been settled without asking
+(docs/decisions/0209).
 
 Shortcuts are kept by port; `read` and `note_settled` are all that the operator calls.
 """
@@ -103,7 +104,7 @@ class Shortcut:
             beside = Beside(sure, shared_unknowns(np.delete(share, left), len(sure), setting))
         chart = self.lattice.chart
         belief = chart.belief(found.gap, chart.moments(seen[task.to]))
-        return Read(self.known.accept(rows, belief, kl, found.log_variance, trust), left, beside, limit.warning)
+        return Read(self.known.settled(rows, belief, kl, found.log_variance, trust), left, beside, limit.warning)
 
     def lay(self, task: Task, group: Group, sampled: Sampled) -> None:
         """Count rows that were settled without asking; when that has been so for long, lay a lattice."""
