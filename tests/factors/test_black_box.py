@@ -17,7 +17,7 @@ from heliograph.factors.black_box.oracle_calls import same_plates
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.shared import Shared
 from heliograph.operators import Kjit, Reply
-from heliograph.operators.joint_error import RARE
+from heliograph.operators.learned.decide import RARE
 from heliograph.oracles import ImportanceOracle
 
 QUICK = ImportanceOracle(2048)

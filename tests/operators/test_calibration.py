@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from heliograph.errors import FileFormatError
-from heliograph.operators.calibration import Calibration
+from heliograph.operators.learned.calibration import Calibration
 
 matplotlib.use("Agg")
 

@@ -9,7 +9,7 @@ from logistic_world import GridOracle, plate
 from heliograph.families import Gaussian
 from heliograph.kernels import median_heuristic
 from heliograph.operators import KernelLearner, Kjit
-from heliograph.operators.targets import BeliefLogs
+from heliograph.operators.kjit.targets import BeliefLogs
 
 
 def labels(rows):

@@ -8,7 +8,9 @@ from heliograph.factors import Logistic
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gamma, Gaussian
 from heliograph.operators.chart import chart_of
-from heliograph.operators.lattice import Lattice, Taught, lattice_for
+from heliograph.operators.learned.lattice import Lattice, Sample
+from heliograph.operators.learned.records import Labels
+from heliograph.operators.learned.spacing import lattice_for
 
 N = 400
 
@@ -141,12 +143,13 @@ def test_widths_chosen_anew_make_a_lattice_stale_and_a_label_alone_does_not():
     rng = np.random.default_rng(7)
     box, shortcut = settled(rng)
     known, process = shortcut.known, shortcut.known.process
-    known.learn(known.inputs[:1] + 1e-3, known.targets[:1], known.noise[:1], known.own_kl[:1])
-    assert known.process is not process
+    fitted = process.fitted
+    known.append(Labels(process.inputs[:1] + 1e-3, process.targets[:1], process.noise[:1], known.own_kl[:1]))
+    assert process.fitted is not fitted
     send(box, rng, plate(rng))
     assert box.operator("learned").shortcuts["z"] is shortcut
-    assert shortcut.lattice.process is known.process
-    known.refit()
+    assert shortcut.lattice.process is process.fitted
+    process.refit()
     send(box, rng, plate(rng))
     assert box.operator("learned").shortcuts.get("z") is not shortcut
 
@@ -170,28 +173,28 @@ def test_messages_are_made_of_their_features_again(message):
 def smooth(incoming):
     m, v = incoming["z"].mean, np.log(incoming["z"].variance)
     gap = np.stack([np.sin(m) * np.exp(0.3 * v), 0.2 * np.cos(m + v)], axis=1)
-    return _taught(gap)
+    return _sample(gap)
 
 
 def stepped(incoming):
     m = incoming["z"].mean
-    taught = smooth(incoming)
-    return taught._replace(gap=taught.gap + np.where(m > 1.03, 0.5, 0.0)[:, None])
+    sample = smooth(incoming)
+    return sample._replace(gap=sample.gap + np.where(m > 1.03, 0.5, 0.0)[:, None])
 
 
 def unknown_beyond_one(incoming):
     return smooth(incoming)._replace(good=incoming["z"].mean < 1.0)
 
 
-def _taught(gap):
+def _sample(gap):
     n = len(gap)
-    return Taught(gap, np.full((n, 2), 0.5), np.full(n, 1e-7), np.full((n, 2), -10.0), np.ones(n, dtype=bool))
+    return Sample(gap, np.full((n, 2), 0.5), np.full(n, 1e-7), np.full((n, 2), -10.0), np.ones(n, dtype=bool))
 
 
-def lay(teach, allowed=1e-8):
+def lay(sampled, allowed=1e-8):
     rng = np.random.default_rng(8)
     incoming = plate(rng)
-    lattice = lattice_for("z", chart_of(incoming["z"]), object(), allowed, incoming, teach)
+    lattice = lattice_for("z", chart_of(incoming["z"]), object(), allowed, incoming, sampled)
     assert lattice is not None
     return lattice, rng
 
@@ -257,7 +260,7 @@ def test_a_function_without_smooth_predictions_gets_no_lattice():
     incoming = plate(rng)
 
     def rough(made):
-        return _taught(np.stack([np.sign(np.sin(1e4 * made["z"].mean)), made["z"].mean * 0], axis=1))
+        return _sample(np.stack([np.sign(np.sin(1e4 * made["z"].mean)), made["z"].mean * 0], axis=1))
 
     assert lattice_for("z", chart_of(incoming["z"]), object(), 1e-8, incoming, rough) is None
 

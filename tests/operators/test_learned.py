@@ -8,8 +8,8 @@ import pytest
 
 from heliograph.errors import ModelError, OracleWarning
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
-from heliograph.operators.joint_error import RARE, joint_error, leverage, shared_unknowns
 from heliograph.operators.learned import LOG_Z, Learned
+from heliograph.operators.learned.decide import RARE, joint_error, leverage, shared_unknowns
 from heliograph.operators.protocol import Setting
 from heliograph.oracles import ImportanceOracle, QuadratureOracle, sampler_of
 from heliograph.oracles.answer import Answer
@@ -215,7 +215,7 @@ def test_a_failed_answer_is_not_learned():
     reply = operator.send(rng, "z", incoming, Failing(), setting(1e-4))
     (directions,) = operator.kinds.values()
     assert reply.failed.any()
-    assert np.abs(directions["z"].targets).max() < 10
+    assert np.abs(directions["z"].process.targets).max() < 10
 
 
 def test_what_was_paid_for_is_learned_when_the_oracle_is_interrupted():
@@ -255,7 +255,7 @@ def test_a_plate_in_blocks_is_the_plate(monkeypatch):
     incoming = tuples(rng, 1000)
     operator.send(rng, "z", incoming, ask, setting(1e-3))
     whole = operator.send(rng, "z", incoming, ask, setting(1e-3))
-    monkeypatch.setattr("heliograph.operators.learned_call._BLOCK", 128)
+    monkeypatch.setattr("heliograph.operators.learned.decide.BLOCK", 128)
     parts = operator.send(rng, "z", incoming, ask, setting(1e-3))
     assert not whole.asked.any() and not parts.asked.any()
     for a, b in zip(whole.message.naturals, parts.message.naturals, strict=True):
@@ -338,11 +338,11 @@ def test_vectors_are_learned():
 
 
 def test_a_factor_that_is_too_slow_has_no_reference(monkeypatch):
-    monkeypatch.setattr("heliograph.operators.learned._SLOW_EVALUATION", 0.0)
-    monkeypatch.setattr("heliograph.operators.learned._SLOW_CALL", 0.0)
+    monkeypatch.setattr("heliograph.operators.learned.decide.SLOW_EVALUATION", 0.0)
+    monkeypatch.setattr("heliograph.operators.learned.decide.SLOW_CALL", 0.0)
     operator, ask, rng = Learned(), Exact(), np.random.default_rng(20)
     reply = operator.send(rng, "z", tuples(rng, 60), ask, setting(1e-3))
-    assert operator.dear
+    assert operator.memory.references.expensive
     assert "referred" not in next(iter(operator.kinds))
     assert reply.n_evaluations == 0
 

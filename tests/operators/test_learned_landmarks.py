@@ -8,10 +8,11 @@ import pytest
 from heliograph.errors import FileFormatError, ModelError
 from heliograph.families import Gaussian
 from heliograph.operators.learned import Learned
-from heliograph.operators.learned_process import Correction
+from heliograph.operators.learned.decide import SEEN
 from heliograph.operators.protocol import Setting
 from heliograph.oracles import sampler_of
 from heliograph.oracles.answer import Answer
+from heliograph.regression.growing_process import GrowingProcess
 from heliograph.regression.landmarks import Landmarks
 
 PLATE = 150
@@ -23,13 +24,13 @@ def wavy(x):
 
 def grown(n, landmarks, noise=0.0, seed=0):
     rng = np.random.default_rng(seed)
-    known = Correction(2, 2, 20, landmarks)
+    known = GrowingProcess(2, 2, 20, landmarks)
     known.use()
     x = rng.uniform(-2, 2, (n, 2))
     y = wavy(x) + np.sqrt(noise) * rng.normal(size=(n, 2))
     for k in range(0, n, 25):
         part = slice(k, k + 25)
-        known.learn(x[part], y[part], np.full((len(y[part]), 2), noise), np.zeros(len(y[part])))
+        known.append(x[part], y[part], np.full((len(y[part]), 2), noise))
     return known, x
 
 
@@ -39,7 +40,7 @@ def test_what_it_says_of_its_errors_is_as_honest_as_the_exact_process(noise):
     ratios = []
     for landmarks in (60, 1000):
         known, _ = grown(450, landmarks, noise)
-        assert isinstance(known.process, Landmarks) == (landmarks == 60)
+        assert isinstance(known.fitted, Landmarks) == (landmarks == 60)
         mean, variance, _ = known.predict(at)
         ratios.append(((mean - wavy(at)) ** 2 / variance).mean())
     assert ratios[0] < 1.3 * max(ratios[1], 1.0)  # realised over claimed variance: 1 is honest
@@ -60,21 +61,20 @@ def test_what_a_prediction_costs_does_not_grow_with_the_labels():
     large, _ = grown(1500, 60)
     for known in (small, large):
         known.predict(x[:5])
-        (ready,) = known._ready.values()
-        assert ready.matrix.shape[1] <= 60
+        assert len(known.fitted) <= 60  # the points of a prediction's one matrix product
     assert len(large) == 1500
 
 
 def test_noisy_labels_at_few_places_need_few_landmarks():
     rng = np.random.default_rng(4)
     places = rng.uniform(-2, 2, (12, 2))
-    known = Correction(2, 2, 20, 60)
+    known = GrowingProcess(2, 2, 20, 60)
     known.use()
     for _ in range(10):
         x = places[rng.integers(12, size=40)]
         y = wavy(x) + 0.3 * rng.normal(size=(40, 2))
-        known.learn(x, y, np.full((40, 2), 0.09), np.full(40, 0.1))
-    assert len(known) == 400 and len(known.process) <= 12
+        known.append(x, y, np.full((40, 2), 0.09))
+    assert len(known) == 400 and len(known.fitted) <= 12
     mean, variance, _ = known.predict(places)
     # some 33 labels of variance 0.09 at each place
     assert ((mean - wavy(places)) ** 2).mean() < 3 * 0.09 / 33 and variance.max() < 0.09 / 10
@@ -83,18 +83,18 @@ def test_noisy_labels_at_few_places_need_few_landmarks():
 def test_a_row_near_a_label_is_seen_though_no_landmark_is_near():
     known, x = grown(600, 30)
     far = np.full((3, 2), 40.0) + np.arange(3)[:, None]
-    assert not known.unseen(x).any()
-    assert known.unseen(far).all()
-    assert len(known.spread(far, 3)) == 3
+    assert not known.unseen(x, SEEN).any()
+    assert known.unseen(far, SEEN).all()
+    assert len(known.spread(far, SEEN, 3)) == 3
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_its_state_comes_back_and_nonsense_is_refused(noise):
     known, x = grown(300, 60, noise)
-    known.learn(x[:7] + 0.003, wavy(x[:7]), np.full((7, 2), noise), np.zeros(7))
+    known.append(x[:7] + 0.003, wavy(x[:7]), np.full((7, 2), noise))
     arrays = known.state()
-    again = Correction.from_state(arrays, 20, 60)
-    assert isinstance(again.process, Landmarks) and len(again.process) == len(known.process)
+    again = GrowingProcess.from_state(arrays, 20, 60)
+    assert isinstance(again.fitted, Landmarks) and len(again.fitted) == len(known.fitted)
     for a, b in zip(known.predict(x), again.predict(x), strict=True):
         assert np.allclose(a, b, rtol=1e-6, atol=1e-8)  # rotated in another order
     for name, wrong in {
@@ -102,11 +102,11 @@ def test_its_state_comes_back_and_nonsense_is_refused(noise):
         "left": arrays["left"][:-1],
     }.items():
         with pytest.raises(FileFormatError):
-            Correction.from_state({**arrays, name: wrong}, 20, 60)
+            GrowingProcess.from_state({**arrays, name: wrong}, 20, 60)
     with pytest.raises(FileFormatError):
-        Correction.from_state({**arrays, "chosen": np.zeros_like(arrays["chosen"])}, 20, 60)
+        GrowingProcess.from_state({**arrays, "chosen": np.zeros_like(arrays["chosen"])}, 20, 60)
     with pytest.raises(FileFormatError):
-        Correction.from_state({**arrays, "left": -1 - arrays["left"]}, 20, 60)
+        GrowingProcess.from_state({**arrays, "left": -1 - arrays["left"]}, 20, 60)
 
 
 def test_leave_one_out_works_with_landmarks():
@@ -175,7 +175,7 @@ def test_an_operator_with_landmarks_is_no_less_honest(runs):
         worst[name] = late_found.sum() / late_said.sum(), np.mean(late_found > 4 * late_said)
     assert len(runs["landmarks"][0].kinds) == 1
     (directions,) = runs["landmarks"][0].kinds.values()
-    assert isinstance(directions["a"].process, Landmarks)
+    assert isinstance(directions["a"].process.fitted, Landmarks)
     assert worst["landmarks"][0] < 1.3 * max(worst["exact"][0], 1.0)
     assert worst["landmarks"][1] < max(0.02, 1.5 * worst["exact"][1])
 
@@ -202,8 +202,8 @@ def test_a_whole_operator_comes_back_with_its_landmarks(runs):
     again = Learned(**json.loads(json.dumps(operator.settings)))
     again.restore(arrays, json.loads(json.dumps(header)))
     for (_, a), (_, b) in zip(operator.kinds.items(), again.kinds.items(), strict=True):
-        x = a["a"].inputs[::7]
-        for u, v in zip(a["a"].predict(x), b["a"].predict(x), strict=True):
+        x = a["a"].process.inputs[::7]
+        for u, v in zip(a["a"].process.predict(x), b["a"].process.predict(x), strict=True):
             assert np.allclose(u, v, rtol=1e-5, atol=1e-7)
 
 

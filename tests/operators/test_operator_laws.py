@@ -8,7 +8,7 @@ from logistic_world import GridOracle, logistic_factor, plate
 
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gaussian
-from heliograph.operators.learned import Learned
+from heliograph.operators.learned import Learned, decide
 from heliograph.operators.neural import Neural
 from heliograph.operators.registry import make_operator, operator_names
 from heliograph.oracles import Answer
@@ -90,9 +90,7 @@ def test_a_learned_plate_equals_its_rows_one_by_one(n):
 
 
 def test_rows_of_mixed_kinds_and_blocks_land_where_they_belong(monkeypatch):
-    from heliograph.operators import learned_call
-
-    monkeypatch.setattr(learned_call, "_BLOCK", 16)  # several blocks, and a rest
+    monkeypatch.setattr(decide, "BLOCK", 16)  # several blocks, and a rest
     rng = np.random.default_rng(3)
     box, operator = logistic_factor(), Learned(audit=0.0)
     for k in range(4):  # the later ones through what was learned, and through a lattice

@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Gamma, Gaussian, MultivariateGaussian
 from heliograph.families.coordinates import logs_of, statistics_of
-from heliograph.operators.targets import BeliefLogs, BeliefStatistics, OutgoingMessage, OutgoingRate, target_named
+from heliograph.operators.kjit.targets import BeliefLogs, BeliefStatistics, OutgoingMessage, OutgoingRate, target_named
 
 
 def vectors(rng, n, d):

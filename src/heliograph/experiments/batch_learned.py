@@ -13,8 +13,8 @@ from heliograph.experiments.batch_messages import Labelled
 from heliograph.experiments.logistic import logistic_factor
 from heliograph.families import Gaussian
 from heliograph.operators.learned import Learned
+from heliograph.operators.learned.view import kinds_of
 from heliograph.operators.protocol import Setting
-from heliograph.operators.sight import kind_key, kinds_of
 from heliograph.oracles import Answer
 from heliograph.oracles.reference import reference_of
 
@@ -57,8 +57,7 @@ def learned(data: Labelled, n_labels: int | None = None, reference: str = "auto"
     if n_labels is None:
         for kind, some in kinds_of(data.incoming):
             own = data if some is None else data.rows(some)
-            key = kind_key(kind, own.incoming, refer != "none")
-            operator.learn(rng, key, kind, own.incoming, _answer(own), _setting(np.inf), refer != "none")
+            operator.memory.learn(rng, kind, own.incoming, _answer(own), _setting(np.inf), refer != "none")
         return LearnedInBatch(operator)
     z, out = data.incoming["z"], data.incoming["out"]
     rows = {key: k for k, key in enumerate(zip(*z.naturals, *out.naturals, strict=True))}

@@ -20,9 +20,9 @@ from heliograph.factors.black_box import BlackBox, RunOptions, factor
 from heliograph.families import Beta, Family, Gamma, concatenate
 from heliograph.operators.forest import Forest
 from heliograph.operators.kjit import Kjit
+from heliograph.operators.kjit.targets import OutgoingRate
 from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Incoming, Setting
-from heliograph.operators.targets import OutgoingRate
 from heliograph.oracles import ImportanceOracle, QuadratureOracle
 from heliograph.oracles.reference import reference_of
 

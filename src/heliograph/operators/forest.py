@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.errors import FileFormatError
 from heliograph.families.coordinates import event_size, logs_of
 from heliograph.operators.agreement import Agreement
-from heliograph.operators.jit import JustInTime
+from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.packing import family_named
 from heliograph.operators.protocol import Incoming, Setting, State
 from heliograph.operators.summaries import modes, summarise
@@ -37,7 +37,7 @@ def Forest(
     """The forest as an operator: ask where the log of the trees' mean KL from their average reaches `threshold`.
 
     With `mode_value` the trees also see the factor's value at the modes of the incoming messages, one call of the
-    factor a message (left out where the factor is stochastic or dear).
+    factor for each message (left out where the factor is stochastic or expensive).
 
     >>> Forest(32).key
     'forest(n_trees=32)'

@@ -9,10 +9,10 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
+from heliograph.operators.kjit.targets import target_named
 from heliograph.operators.packing import part
 from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, Reply, Setting, State, signature
 from heliograph.operators.summaries import summarise
-from heliograph.operators.targets import target_named
 from heliograph.regression.heess2013 import HeessNetwork
 
 __all__ = ["Neural"]
@@ -43,8 +43,8 @@ class Neural:
     @property
     def key(self) -> str:
         """Under which a factor keeps it."""
-        told = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())
-        return f"neural({told})" if told else "neural"
+        chosen = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())
+        return f"neural({chosen})" if chosen else "neural"
 
     @property
     def empty(self) -> bool:
@@ -93,9 +93,9 @@ class Neural:
         arrays: dict[str, np.ndarray] = {}
         header: dict[str, Any] = {"networks": []}
         for k, (key, network) in enumerate(self.networks.items()):
-            inside, told = network.state()
+            inside, entry = network.state()
             arrays |= {f"{k}/{name}": a for name, a in inside.items()}
-            header["networks"].append({"key": key, "network": told})
+            header["networks"].append({"key": key, "network": entry})
         return arrays, header
 
     def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "Incoming",
     "Learner",
     "Operator",
+    "ReferenceLike",
     "Reply",
     "Setting",
     "State",
@@ -49,14 +50,64 @@ class Reply(NamedTuple):
 
 
 class AnswerLike(Protocol):
-    """What an operator reads of an oracle's answer."""
+    """What an operator reads of an oracle's answer about n rows; the default operator alone reads the last three."""
 
-    beliefs: dict[str, Family]  # every random port -> (n,)
-    expected_kl: dict[str, np.ndarray]  # every random port -> (n,): nats that its own error is worth
-    failed: np.ndarray  # (n,) bool
+    @property
+    def beliefs(self) -> Mapping[str, Family]:
+        """Every random port -> its beliefs (n,)."""
+        ...
+
+    @property
+    def expected_kl(self) -> Mapping[str, np.ndarray]:
+        """Every random port -> (n,) nats that its own error is worth."""
+        ...
+
+    @property
+    def failed(self) -> np.ndarray:
+        """The rows (n,) at which nothing is known."""
+        ...
 
     def failed_at(self, port: str) -> np.ndarray:
         """The rows (n,) at which the belief of this port is unknown."""
+        ...
+
+    @property
+    def chart_covariances(self) -> Mapping[str, np.ndarray]:
+        """Every random port -> covariance of the belief's error on its chart (n, r, r)."""
+        ...
+
+    @property
+    def log_z(self) -> np.ndarray:
+        """The log normalisers (n,)."""
+        ...
+
+    @property
+    def log_z_error(self) -> np.ndarray:
+        """Their standard errors (n,)."""
+        ...
+
+
+class ReferenceLike(Protocol):
+    """What an operator reads of a cheap reference belief of one port."""
+
+    @property
+    def moments(self) -> tuple[np.ndarray, ...]:
+        """Of the port in question, on the chart of its family: mean and variance, or covariance."""
+        ...
+
+    @property
+    def summaries(self) -> np.ndarray:
+        """Numbers without a unit that say how hard each row is, ``(n, s)``."""
+        ...
+
+    @property
+    def log_z(self) -> np.ndarray | None:
+        """The log normaliser ``(n,)``; None unless that was the question."""
+        ...
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations of the user's function that it took."""
         ...
 
 
@@ -67,18 +118,20 @@ class Ask(Protocol):
     attribute ``answered``: a pair of row numbers and their answer, or None.
     """
 
-    def __call__(self, incoming: Incoming) -> Any:
-        """An answer (see `AnswerLike`) with one row for each row of `incoming`."""
+    def __call__(self, incoming: Incoming, precision: float | None = None) -> AnswerLike:
+        """An answer with one row for each row of `incoming`; `precision` is the relative standard error wished for."""
         ...
 
 
 class Setting(NamedTuple):
-    """What an operator is told with every call besides the messages."""
+    """What an operator is given with every call besides the messages."""
 
     tolerance: float = 0.0  # nats of the posterior's error that are one message's share: shares add
     sampler: Any = None  # the factor's description: inputs, child, output, stochastic, expensive
     evaluate: Callable[[np.random.Generator, Mapping[str, np.ndarray]], np.ndarray] | None = None  # the factor itself
-    reference: Callable[..., Any] | None = None  # (rng, incoming, to) -> cheap moments of beliefs, or None
+    reference: Callable[..., ReferenceLike | None] | None = (
+        None  # (rng, incoming, to) -> cheap moments of beliefs, or None
+    )
     share: float = 1.0  # unknowns that the messages of the whole model share, for each message
     together: int = 1  # messages at most that are connected with one another at all
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from heliograph.factors.black_box.oracle_calls import Latest
-from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
+from heliograph.operators.learned.decide import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.oracles import Sampler
 from heliograph.oracles.reference import reference_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from heliograph.errors import FileFormatError, ModelError
 from heliograph.kernels import FeatureMap, feature_map_from_state, median_heuristic
-from heliograph.operators.jit import JustInTime
+from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.protocol import Incoming, State
 from heliograph.regression import bayesian_linear as linear
 
@@ -79,9 +79,9 @@ def Kjit(
     if settings not in _COLUMNS:
         raise ModelError(f"settings must be one of {sorted(_COLUMNS)}, not {settings!r}")
     chosen = dict(_COLUMNS[settings])
-    told = {"target": target, "embedding": embedding, "gamma_factor": gamma_factor, "features": features}
-    told["improper"] = improper
-    chosen |= {k: v for k, v in told.items() if v is not None}
+    given_alone = {"target": target, "embedding": embedding, "gamma_factor": gamma_factor, "features": features}
+    given_alone["improper"] = improper
+    chosen |= {k: v for k, v in given_alone.items() if v is not None}
     learner = KernelLearner(
         D_in,
         D_out,

@@ -1,10 +1,10 @@
-"""The regression of one direction, against the dense formulas of a Gaussian process."""
+"""A process that grows with its labels, against the dense formulas of a Gaussian process."""
 
 import numpy as np
 import pytest
 
 from heliograph.errors import FileFormatError
-from heliograph.operators.learned_process import Correction, design
+from heliograph.regression.growing_process import GrowingProcess, design
 
 
 def smooth(x):
@@ -12,20 +12,20 @@ def smooth(x):
 
 
 def grown(rng, n, noise=0.0, used=True):
-    known = Correction(3, 2, start=20)
+    known = GrowingProcess(3, 2, start=20)
     if used:
         known.use()
     x = np.column_stack([rng.uniform(-2, 2, (n, 2)), np.full(n, 4.0)])  # the last column never varies
     y = smooth(x) + np.sqrt(noise) * rng.normal(size=(n, 2))
     for k in range(0, n, 7):
         part = slice(k, k + 7)
-        known.learn(x[part], y[part], np.full((len(y[part]), 2), noise), np.zeros(len(y[part])))
+        known.append(x[part], y[part], np.full((len(y[part]), 2), noise))
     return known, x, y
 
 
 def dense(known, at):
     """Mean and variance by solving with the whole covariance."""
-    w = known.process.widths
+    w = known.fitted.widths
     kept = np.isfinite(w.widths)
 
     def kernel(a, b):
@@ -34,8 +34,8 @@ def dense(known, at):
 
     mean, variance = np.empty((len(at), 2)), np.empty((len(at), 2))
     for q in range(2):
-        own = 0.0 if known.process.label_noise is None else known.noise[:, q] / w.signal[q]
-        k = kernel(known.inputs, known.inputs) + np.diag(known.process.jitter + own + np.zeros(len(known)))
+        own = 0.0 if known.fitted.label_noise is None else known.noise[:, q] / w.signal[q]
+        k = kernel(known.inputs, known.inputs) + np.diag(known.fitted.jitter + own + np.zeros(len(known)))
         c = kernel(at, known.inputs)
         mean[:, q] = c @ np.linalg.solve(k, known.targets[:, q])
         variance[:, q] = w.signal[q] * (1 - np.einsum("nd,dn->n", c, np.linalg.solve(k, c.T)))
@@ -50,7 +50,7 @@ def test_prediction_is_the_dense_one(noise):
     mean, variance, _ = known.predict(at)
     truth, spread = dense(known, at)
     assert np.allclose(mean, truth, atol=1e-6 * np.abs(truth).max())
-    assert np.allclose(variance, spread, rtol=1e-3, atol=1e-9 * known.process.widths.signal.max())
+    assert np.allclose(variance, spread, rtol=1e-3, atol=1e-9 * known.fitted.widths.signal.max())
 
 
 def test_single_precision_is_used_only_where_it_does_no_harm():
@@ -58,30 +58,25 @@ def test_single_precision_is_used_only_where_it_does_no_harm():
     known, _, _ = grown(rng, 45, 1e-3)
     at = np.column_stack([rng.uniform(-2, 2, (1500, 2)), np.full(1500, 4.0)])
     full, variance, new = known.predict(at)
-    finest = 1.01e-3 * known.process.widths.signal.max()
+    finest = 1.01e-3 * known.fitted.widths.signal.max()
     mean, other, other_new = known.predict(at, None, finest)
-    assert np.float32 in known._ready
+    assert known.precision_for(None, finest) is np.float32
     assert np.abs(mean - full).max() ** 2 < finest
     assert np.abs(other - variance).max() < 2 * finest
     assert np.allclose(new, other_new, atol=1e-4)
-    known.condition(known.process.widths)
-    known.predict(at, None, 0.1 * finest)
-    assert np.float32 not in known._ready
+    assert known.precision_for(None, 0.1 * finest) is np.float64
+    again = known.predict(at, None, 0.1 * finest)
+    assert np.array_equal(again.mean, full)
 
 
-def test_targets_are_learned_in_units_of_their_scale():
+def test_rows_are_predicted_in_units_of_their_own_scale():
     rng = np.random.default_rng(2)
-    plain, x, y = grown(rng, 40)
-    scaled = Correction(3, 2, start=20)
-    scaled.use()
-    scale = rng.uniform(0.1, 10, 40)
-    scaled.learn(x, y * scale[:, None], np.zeros((40, 2)), np.zeros(40), scale)
-    scaled.condition(plain.process.widths)
-    plain.condition(plain.process.widths)
+    known, x, _ = grown(rng, 40)
     at, s = x[:10] + 0.01, rng.uniform(0.1, 10, 10)
-    a, b = plain.predict(at), scaled.predict(at, s)
-    assert np.allclose(b[0], a[0] * s[:, None], rtol=1e-6)
-    assert np.allclose(b[1], a[1] * s[:, None] ** 2, rtol=1e-4)
+    a, b = known.predict(at), known.predict(at, s)
+    assert np.allclose(b.mean, a.mean * s[:, None], rtol=1e-12)
+    assert np.allclose(b.variance, a.variance * s[:, None] ** 2, rtol=1e-12)
+    assert np.array_equal(b.new, a.new)
 
 
 def test_widths_are_chosen_at_the_start_and_whenever_the_labels_have_doubled():
@@ -93,9 +88,9 @@ def test_widths_are_chosen_at_the_start_and_whenever_the_labels_have_doubled():
 
 def test_a_direction_that_nobody_uses_keeps_its_labels_and_makes_no_process():
     known, _, _ = grown(np.random.default_rng(4), 30, used=False)
-    assert known.process is None and len(known) == 30
+    assert known.fitted is None and len(known) == 30
     known.use()
-    assert known.process is not None
+    assert known.fitted is not None
 
 
 def test_how_new_a_row_is_depends_on_places_alone():
@@ -118,7 +113,7 @@ def test_a_design_spreads_over_the_plate():
 def test_state_comes_back_and_nonsense_is_refused():
     known, x, _ = grown(np.random.default_rng(7), 30)
     arrays = known.state()
-    again = Correction.from_state(arrays, 20)
+    again = GrowingProcess.from_state(arrays, 20)
     for a, b in zip(known.predict(x), again.predict(x), strict=True):
         assert np.allclose(a, b, rtol=1e-9, atol=1e-12)
     for name, wrong in {
@@ -126,8 +121,7 @@ def test_state_comes_back_and_nonsense_is_refused():
         "noise": -np.ones_like(arrays["noise"]),
         "widths": arrays["widths"][:-1],
         "signal": np.zeros_like(arrays["signal"]),
-        "own_kl": arrays["own_kl"][:-1],
         "inputs": np.full_like(arrays["inputs"], np.nan),
     }.items():
         with pytest.raises(FileFormatError):
-            Correction.from_state({**arrays, name: wrong}, 20)
+            GrowingProcess.from_state({**arrays, name: wrong}, 20)

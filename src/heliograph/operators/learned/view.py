@@ -1,4 +1,4 @@
-"""How the default operator sees a plate of tuples: rows of one kind together, and each row as numbers.
+"""What the default operator sees of a plate of tuples: rows of one kind together, and each row as numbers.
 
 A message that is proper gives its centre and log spread on the chart, a point mass its place there, a uniform message
 nothing; data gives its values. Rows where the ports do not hold the same of these are of different kinds, and what was
@@ -9,34 +9,25 @@ the port in question differs from the cavity there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from heliograph.families import Bernoulli, Categorical, Dirichlet, Family
-from heliograph.operators.chart import EvidenceChart, Moments, chart_of
-from heliograph.operators.protocol import Incoming, rows_of, signature
+from heliograph.operators.chart import EvidenceChart, chart_of
+from heliograph.operators.learned.decide import LEAST_DOUBT
+from heliograph.operators.learned.records import Kind, View
+from heliograph.operators.protocol import Incoming, ReferenceLike, rows_of, signature
 
-__all__ = ["DATA", "POINT", "PROPER", "UNIFORM", "WILD", "Sight", "kind_key", "kinds_of", "look", "rows_at"]
+__all__ = ["DATA", "POINT", "PROPER", "UNIFORM", "WILD", "kind_key", "kinds_of", "rows_at", "view_of"]
 
-_SURE = 1e-6  # nats: no reference is surer of itself
 _FAR = 40.0  # on the log odds, of a point mass at 0 or 1
 
 PROPER, POINT, UNIFORM, WILD, DATA = "proper", "point", "uniform", "wild", "data"
 _NAMES = (PROPER, POINT, UNIFORM, WILD, DATA)
 
 
-class Sight(NamedTuple):
-    """A plate of one kind, as the regression of one direction sees it."""
-
-    chart: Any  # of the port in question
-    base: Moments  # what the target is relative to
-    inputs: np.ndarray  # (n, k)
-    scale: np.ndarray | None  # (n,) how large corrections to the base are by its own account; None: alike everywhere
-    excess: np.ndarray | None  # (n,) log variance of the base over the cavity's, where both are plain numbers
-
-
-def kinds_of(incoming: Incoming) -> Iterator[tuple[dict[str, str], np.ndarray | None]]:
+def kinds_of(incoming: Incoming) -> Iterator[tuple[Kind, np.ndarray | None]]:
     """Cut a plate into rows of one kind each: port -> what it holds, and the rows (None: all of them)."""
     codes = {port: _codes(m) for port, m in incoming.items()}
     if all(isinstance(c, str) for c in codes.values()):
@@ -70,14 +61,46 @@ def _codes(message: Any) -> str | np.ndarray:
     return _NAMES[first] if (code == first).all() else code
 
 
-def kind_key(kind: dict[str, str], incoming: Incoming, referred: bool) -> str:
+def kind_key(kind: Kind, incoming: Incoming, referred: bool) -> str:
     """A name for what is learned together."""
     held = ", ".join(f"{port} {what}" for port, what in kind.items() if what != DATA)
     return f"{signature(incoming)} | {held}" + (" | referred" if referred else "")
 
 
-def look(kind: dict[str, str], incoming: Incoming, to: str | None, reference: Any) -> Sight:
-    """See a plate of one kind, for the direction `to` (None: for log Z)."""
+def view_of(kind: Kind, incoming: Incoming, to: str | None, reference: ReferenceLike | None) -> View:
+    """See rows of one kind as numbers, for one direction.
+
+    Parameters
+    ----------
+    kind : what each port holds
+    incoming : the messages
+    to : the port in question; None: log Z
+    reference : a cheap belief of that port, or None, and the cavity takes its place
+    """
+    columns = _columns(kind, incoming)
+    if reference is not None:
+        columns.append(reference.summaries)
+    n = len(next(iter(incoming.values())))
+    scale = _scale(reference)
+    if to is None:
+        log_z = np.zeros(n) if reference is None else reference.log_z
+        return View(EvidenceChart(), (log_z,), _beside(columns, n), scale, None, None, None)  # type: ignore[arg-type]
+    chart = chart_of(incoming[to])
+    cavity = incoming[to] if kind[to] == PROPER else None
+    moments = None if cavity is None else chart.moments(cavity)
+    if reference is None:
+        base = chart.plain(n) if moments is None else moments
+        excess = np.zeros(n) if moments is not None and chart.scalar else None
+        return View(chart, base, _beside(columns, n), None, excess, to, cavity)
+    if moments is None:
+        return View(chart, reference.moments, _beside(columns, n), scale, None, to, None)
+    gap = chart.gap(reference.moments, moments)
+    columns.append(gap)
+    return View(chart, reference.moments, _beside(columns, n), scale, gap[:, 1] if chart.scalar else None, to, cavity)
+
+
+def _columns(kind: Kind, incoming: Incoming) -> list[np.ndarray]:
+    """Each port as columns of numbers; a uniform message has none."""
     columns: list[np.ndarray] = []
     for port, message in incoming.items():
         what = kind[port]
@@ -87,31 +110,13 @@ def look(kind: dict[str, str], incoming: Incoming, to: str | None, reference: An
             columns.append(chart_of(message).features(message))
         elif what == POINT:
             columns.append(_place(message))
-    if reference is not None:
-        columns.append(reference.summaries)
-    n = len(next(iter(incoming.values())))
-    if to is None:
-        base = (np.zeros(n) if reference is None else reference.log_z,)
-        return Sight(EvidenceChart(), base, _beside(columns, n), _scale(reference), None)
-    chart = chart_of(incoming[to])
-    cavity = chart.moments(incoming[to]) if kind[to] == PROPER else None
-    if reference is None:
-        base = chart.plain(n) if cavity is None else cavity
-        excess = np.zeros(n) if cavity is not None and chart.scalar else None
-        return Sight(chart, base, _beside(columns, n), None, excess)
-    base = reference.moments
-    if cavity is None:
-        return Sight(chart, base, _beside(columns, n), _scale(reference), None)
-    gap = chart.gap(base, cavity)
-    columns.append(gap)
-    excess = gap[:, 1] if chart.scalar else None
-    return Sight(chart, base, _beside(columns, n), _scale(reference), excess)
+    return columns
 
 
-def _scale(reference: Any) -> np.ndarray | None:
+def _scale(reference: ReferenceLike | None) -> np.ndarray | None:
     """The root of the reference's doubt of itself: where it saw enough, hardly anything is left to correct."""
     doubt = None if reference is None else getattr(reference, "doubt", None)
-    return None if doubt is None else np.sqrt(doubt + _SURE)
+    return None if doubt is None else np.sqrt(doubt + LEAST_DOUBT)
 
 
 def _beside(columns: list[np.ndarray], n: int) -> np.ndarray:

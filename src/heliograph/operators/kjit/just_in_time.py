@@ -11,15 +11,16 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from heliograph.errors import FileFormatError, ModelError
+from heliograph.errors import ModelError
 from heliograph.families import Family, Gaussian, concatenate
 from heliograph.kernels import embeddable
-from heliograph.operators.packing import join, pack, part, unpack
+from heliograph.operators.kjit.directions import Direction, directions_from, state_of
+from heliograph.operators.kjit.targets import target_named
+from heliograph.operators.packing import join
 from heliograph.operators.protocol import (
     NOTHING_MORE,
     Ask,
@@ -31,29 +32,12 @@ from heliograph.operators.protocol import (
     rows_of,
     signature,
 )
-from heliograph.operators.targets import target_named
 
-__all__ = ["Direction", "JustInTime", "View"]
+__all__ = ["Extend", "JustInTime"]
 
-View = Callable[[np.random.Generator, Incoming, Setting], tuple[Incoming, int]]
+Extend = Callable[[np.random.Generator, Incoming, Setting], tuple[Incoming, int]]
 
 _SENT_INSTEAD = 1e5  # variance of the message that the authors' program sends for an improper one
-
-
-@dataclass
-class Direction:
-    """What is known about the messages to one port, given messages of certain families."""
-
-    to: str
-    learner: Learner | None = None  # None until the minibatch is full
-    waiting: list[tuple[Incoming, np.ndarray]] = field(default_factory=list)  # answered, not yet learned
-    n_learned: int = 0
-    n_asked: int = 0
-
-    @property
-    def n_waiting(self) -> int:
-        """Rows that wait for the minibatch to be full, or were left by an interruption."""
-        return sum(len(y) for _, y in self.waiting)
 
 
 class JustInTime:
@@ -79,7 +63,7 @@ class JustInTime:
         block: int | None = 64,
         share: bool = False,
         improper: str = "engine",
-        view: View | None = None,
+        view: Extend | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         if minibatch < 1 or (block is not None and block < 1):
@@ -102,8 +86,8 @@ class JustInTime:
     @property
     def key(self) -> str:
         """Under which a factor keeps it: operators of equal settings share what they learned."""
-        told = ", ".join(f"{k}={v!r}" for k, v in sorted(self.settings.items()))
-        return f"{self.name}({told})" if told else self.name
+        chosen = ", ".join(f"{k}={v!r}" for k, v in sorted(self.settings.items()))
+        return f"{self.name}({chosen})" if chosen else self.name
 
     @property
     def empty(self) -> bool:
@@ -173,35 +157,11 @@ class JustInTime:
     # ---- keeping ------------------------------------------------------------------------------------------------
     def state(self) -> State:
         """Every direction's learner and waiting rows."""
-        arrays: dict[str, np.ndarray] = {}
-        header: dict[str, Any] = {"directions": []}
-        for k, (key, d) in enumerate(self.directions.items()):
-            entry: dict[str, Any] = {"key": key, "to": d.to, "n_learned": d.n_learned, "n_asked": d.n_asked}
-            if d.learner is not None:
-                inside, entry["learner"] = d.learner.state()
-                arrays |= {f"{k}/learner/{name}": a for name, a in inside.items()}
-            if d.waiting:
-                rows, entry["waiting"] = pack(join([r for r, _ in d.waiting]))
-                arrays |= {f"{k}/waiting/{name}": a for name, a in rows.items()}
-                arrays[f"{k}/y"] = np.concatenate([y for _, y in d.waiting])
-            header["directions"].append(entry)
-        return arrays, header
+        return state_of(self.directions)
 
     def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
         """Take the place of the operator that gave this state."""
-        directions: dict[str, Direction] = {}
-        for k, entry in enumerate(header["directions"]):
-            d = Direction(str(entry["to"]), n_learned=int(entry["n_learned"]), n_asked=int(entry["n_asked"]))
-            if "learner" in entry:
-                d.learner = copy.deepcopy(self.learner)
-                d.learner.restore(part(arrays, f"{k}/learner/"), entry["learner"])
-            if "waiting" in entry:
-                rows, y = unpack(part(arrays, f"{k}/waiting/"), entry["waiting"]), arrays[f"{k}/y"]
-                if y.ndim != 2 or any(len(m) != len(y) for m in rows.values()):
-                    raise FileFormatError("the rows that wait to be learned do not fit together")
-                d.waiting = [(rows, y)]
-            directions[str(entry["key"])] = d
-        self.directions = directions
+        self.directions = directions_from(arrays, header, self.learner)
 
     def __repr__(self) -> str:
         known = "; ".join(f"{k}: {d.n_learned} learned, {d.n_asked} asked" for k, d in self.directions.items())

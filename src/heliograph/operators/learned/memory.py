@@ -1,0 +1,137 @@
+"""What the default operator has learned: for each kind of rows and each direction, a correction to a reference."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.operators.learned.calibration import Calibration
+from heliograph.operators.learned.learn import directions_of, labels_of, statement_of
+from heliograph.operators.learned.predict import Correction
+from heliograph.operators.learned.records import Kind, Task, View
+from heliograph.operators.learned.references import References
+from heliograph.operators.learned.view import kind_key, view_of
+from heliograph.operators.packing import part
+from heliograph.operators.protocol import AnswerLike, Incoming, Setting
+
+__all__ = ["LOG_Z", "Group", "Memory"]
+
+LOG_Z = "log z"  # the name under which the log normaliser is kept, like one more port
+
+
+class Group(NamedTuple):
+    """Rows of one kind in one call, what is seen of them, and what is known of their direction."""
+
+    kind: Kind
+    incoming: Incoming
+    view: View
+    known: Correction
+    referred: bool  # whether they have a reference
+
+
+class Memory:
+    """Corrections by kind of rows and port, and the references that they are corrections to.
+
+    Parameters
+    ----------
+    reference : see `References`
+    start : labels of a direction before anything is predicted
+    budget : labels of a direction beyond which no more are learned
+    landmarks : labels beyond which a direction is a process on as many landmarks
+    """
+
+    def __init__(self, reference: Any, start: int, budget: int, landmarks: int) -> None:
+        self.references = References(reference)
+        self.start, self.budget, self.landmarks = start, budget, landmarks
+        self.kinds: dict[str, dict[str, Correction]] = {}  # kind -> port -> what is known
+
+    def look(self, task: Task, kind: Kind, incoming: Incoming) -> Group:
+        """See rows of one kind, with what is known of such rows."""
+        started = time.perf_counter()
+        reference = self.references.refer(task.rng, incoming, task.setting, task.to)
+        if reference is not None:
+            task.costs.n_evaluations += reference.n_evaluations
+        view = view_of(kind, incoming, task.to, reference)
+        known = self._known(kind_key(kind, incoming, reference is not None), view)
+        known.process.use()
+        task.costs.seconds_prediction += time.perf_counter() - started
+        return Group(kind, incoming, view, known, reference is not None)
+
+    def learn(
+        self,
+        rng: np.random.Generator,
+        kind: Kind,
+        incoming: Incoming,
+        answer: AnswerLike,
+        setting: Setting,
+        referred: bool,
+    ) -> int:
+        """Take in an oracle's answer about rows of one kind: one run teaches every direction. Failed rows are left out.
+
+        Gives the number of evaluations that the references of these rows cost.
+
+        Parameters
+        ----------
+        rng : for references that draw
+        kind : what each port holds
+        incoming, answer : the rows, and what an oracle says of them
+        setting : what the factor says of itself
+        referred : whether such rows have a reference
+        """
+        key, n_evaluations = kind_key(kind, incoming, referred), 0
+        for to in directions_of(answer, kind):
+            reference = self.references.refer(rng, incoming, setting, to) if referred else None
+            if reference is not None:
+                n_evaluations += reference.n_evaluations
+            view = view_of(kind, incoming, to, reference)
+            known = self._known(key, view)
+            labels = labels_of(view, statement_of(answer, to), self.budget - len(known))
+            if labels is not None:
+                known.append(labels)
+        return n_evaluations
+
+    def learn_asked(self, task: Task, group: Group, incoming: Incoming, answer: AnswerLike) -> None:
+        """Take in an answer about some rows of a group."""
+        started = time.perf_counter()
+        n_evaluations = self.learn(task.rng, group.kind, incoming, answer, task.setting, group.referred)
+        task.costs.n_evaluations += n_evaluations
+        task.costs.seconds_learning += time.perf_counter() - started
+
+    def _known(self, key: str, view: View) -> Correction:
+        directions, name = self.kinds.setdefault(key, {}), LOG_Z if view.to is None else view.to
+        if name not in directions:
+            directions[name] = Correction(view.inputs.shape[1], view.chart.n_outputs, self.start, self.landmarks)
+        return directions[name]
+
+    def calibration(self) -> dict[str, Calibration]:
+        """Expected against realised KL for every direction of every kind of rows that was predicted."""
+        return {
+            f"{to} | {key}": c.calibration
+            for key, directions in self.kinds.items()
+            for to, c in directions.items()
+            if len(c.calibration)
+        }
+
+    # ---- keeping ------------------------------------------------------------------------------------------------
+    def state(self) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+        """Every label, width and calibration pair as arrays, and the names that say which are whose."""
+        arrays: dict[str, np.ndarray] = {}
+        entries: list[dict[str, Any]] = []
+        for k, (key, directions) in enumerate(self.kinds.items()):
+            entries.append({"key": key, "ports": list(directions)})
+            for j, c in enumerate(directions.values()):
+                arrays |= {f"{k}/{j}/{name}": a for name, a in c.state().items()}
+        return arrays, entries
+
+    def restore(self, arrays: Mapping[str, np.ndarray], entries: list[Mapping[str, Any]]) -> None:
+        """The reverse of `state`."""
+        self.kinds = {
+            str(entry["key"]): {
+                str(port): Correction.from_state(part(arrays, f"{k}/{j}/"), self.start, self.landmarks)
+                for j, port in enumerate(entry["ports"])
+            }
+            for k, entry in enumerate(entries)
+        }
