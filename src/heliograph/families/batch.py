@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from heliograph.errors import ImproperError, ModelError, UnsupportedError
+from heliograph.families.indexing import plate_index
 from heliograph.families.points import Points, divided, locations, multiplied, or_none
 from heliograph.numerics.checks import as_real, short
 
@@ -60,15 +61,23 @@ class Batch:
     def with_points(cls, naturals: tuple[np.ndarray, ...], point: np.ndarray) -> Self:
         """Natural parameters as they are, but a point mass where `point` is not NaN."""
         is_point = ~np.isnan(point) if not cls.point_rank else ~np.isnan(point[..., 0])
-        return cls.with_points_at(is_point, point, naturals)
+        return (
+            cls.from_naturals(cls._cleared(naturals, is_point), point)
+            if is_point.any()
+            else cls.from_naturals(naturals)
+        )
 
     @classmethod
     def with_points_at(cls, is_point: np.ndarray, value: np.ndarray, naturals: tuple[np.ndarray, ...]) -> Self:
         """Natural parameters as they are, but a point mass at `value` where `is_point` is true."""
         if not is_point.any():
             return cls.from_naturals(naturals)
-        cleared = [np.where(_beside(is_point, r), 0.0, a) for a, r in zip(naturals, cls.ranks, strict=True)]
-        return cls.from_naturals(tuple(cleared), np.where(_beside(is_point, cls.point_rank), value, np.nan))
+        point = np.where(_beside(is_point, cls.point_rank), value, np.nan)
+        return cls.from_naturals(cls._cleared(naturals, is_point), point)
+
+    @classmethod
+    def _cleared(cls, naturals: tuple[np.ndarray, ...], is_point: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple([np.where(_beside(is_point, r), 0.0, a) for a, r in zip(naturals, cls.ranks, strict=True)])
 
     @classmethod
     def uniform(cls, shape: tuple[int, ...] | int = ()) -> Self:
@@ -110,7 +119,7 @@ class Batch:
     def __getitem__(self, index: Any) -> Self:
         """Entries of the plate, as NumPy indexes an array of that shape."""
         if self.ranks[0]:
-            index = _within(index, self.ndim)
+            index = plate_index(index, self.ndim)
         point = None if self.point is None else self.point[index]
         return self.from_naturals(tuple([a[index] for a in self.naturals]), or_none(point))
 
@@ -279,17 +288,3 @@ _set_point = Batch.point.__set__  # type: ignore[union-attr]
 def _beside(a: np.ndarray, rank: int) -> np.ndarray:
     """An array over the plate, to stand beside one with `rank` event axes."""
     return a.reshape(a.shape + (1,) * rank) if rank else a
-
-
-def _within(index: Any, ndim: int) -> tuple[Any, ...]:
-    """An index that stays on the plate axes: event axes follow them, and are not to be reached."""
-    parts = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
-    used = 0
-    for i in parts:
-        array = np.asarray(cast("Any", i)) if isinstance(i, (np.ndarray, list)) else None
-        mask = array is not None and array.dtype == bool
-        used += np.ndim(cast("Any", array)) if mask else 0 if i is None or i is Ellipsis else 1
-    if used > ndim:
-        raise IndexError(f"{used} indices for a plate of {ndim} axes; use .marginal or .mean for parts of one entry")
-    at = next((k for k, i in enumerate(parts) if i is Ellipsis), None)
-    return parts if at is None else (*parts[:at], *(slice(None),) * (ndim - used), *parts[at + 1 :])
