@@ -13,7 +13,7 @@ from heliograph.operators.learned import LOG_Z, Learned
 from heliograph.operators.protocol import Setting
 from heliograph.oracles import ImportanceOracle, QuadratureOracle, sampler_of
 from heliograph.oracles.answer import Answer
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 
 def sigmoid(z):

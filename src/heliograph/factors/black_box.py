@@ -24,7 +24,7 @@ from heliograph.operators.joint_error import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.operators.registry import make_operator
 from heliograph.oracles import Answer, Sampler, evaluate, sampler_of
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 __all__ = ["BlackBox", "Conduct", "factor"]
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.oracles.assembly import Frame, frame_of_points
-from heliograph.oracles.bounds import mode_of
+from heliograph.oracles.frames import Frame, frame_of_points
+from heliograph.oracles.importance.proposal import Pieces, Proposal, log_density, take_proposal
 from heliograph.oracles.problem import Problem, log_inputs, take_rows, walk
-from heliograph.oracles.proposal import Pieces, Proposal, log_density, take_proposal
 
 __all__ = ["Scan", "can_scan", "scan"]
 
@@ -86,7 +85,7 @@ def scan(rng: np.random.Generator, problem: Problem, base: Proposal) -> Scan:
     v, log_p = _look(rng, problem, at)
     spent = at.size
     cells = _between(np.arange(n), at, v, log_p)
-    mode = mode_of(problem.output.message) if not problem.output.axis.discrete else None
+    mode = None if problem.output.axis.discrete else problem.output.axis.mode(problem.output.message)
     cells, n_more = _reach_out(rng, problem, cells, mean[:, 0], sd, mode)
     spent += n_more
     kept, aside, n_more = _refine(rng, problem, cells, mode)

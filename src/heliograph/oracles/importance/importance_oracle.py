@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from heliograph.families import Family
-from heliograph.oracles.adapting import adapt, first_proposal
 from heliograph.oracles.answer import Answer, gather, replace_rows, take_answer
-from heliograph.oracles.assembly import Frame, answer_of, blocks_of, frame_of, join_frames, statistics_of
-from heliograph.oracles.bounds import highest
+from heliograph.oracles.answering import answer_of
 from heliograph.oracles.certain import answer_if_certain
-from heliograph.oracles.diagnostics import pareto_k, tail_length
-from heliograph.oracles.lost_modes import can_look_for_modes, with_lost_modes
-from heliograph.oracles.plain import add_row, serves
-from heliograph.oracles.pool import Pool
-from heliograph.oracles.problem import Problem, groups_of, take_rows
-from heliograph.oracles.proposal import Proposal, n_uniforms, take_proposal
+from heliograph.oracles.frames import Frame, blocks_of, frame_of, join_frames, statistics_of
+from heliograph.oracles.importance.adapting import adapt, first_proposal
+from heliograph.oracles.importance.diagnostics import pareto_k, tail_length
+from heliograph.oracles.importance.lost_modes import can_look_for_modes, with_lost_modes
+from heliograph.oracles.importance.plain import add_row, serves
+from heliograph.oracles.importance.pool import Pool
+from heliograph.oracles.importance.proposal import Proposal, n_uniforms, take_proposal
+from heliograph.oracles.importance.scanning import can_scan, scan
+from heliograph.oracles.importance.sums import Sums, add, empty_sums, estimate
+from heliograph.oracles.importance.uniforms import Streams, Uniforms, uniforms_for
+from heliograph.oracles.importance.weighing import Draws, Match, log_output, look, refuse_unlooked, weigh
+from heliograph.oracles.problem import Problem, groups_of, refuse_observed, take_rows
 from heliograph.oracles.sampler import Sampler
-from heliograph.oracles.scanning import can_scan, scan
-from heliograph.oracles.sums import Sums, add, empty_sums, estimate
-from heliograph.oracles.uniforms import Streams, Uniforms, uniforms_for
-from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, refuse_unlooked, weigh
 
 __all__ = ["ImportanceOracle"]
 
@@ -338,7 +338,11 @@ class ImportanceOracle:
         if match is not log_output or isinstance(self.proposal, (Family, Mapping)) or not proposal.products:
             return np.full(problem.n, np.inf)
         # a table keeps 0.3 of one that keeps 0.5 of the message's own
-        return highest(problem) - np.log(proposal.weights[:, 0]) - len(problem.discrete) * np.log(0.15)
+        return (
+            problem.output.axis.log_highest(problem.output.message)
+            - np.log(proposal.weights[:, 0])
+            - len(problem.discrete) * np.log(0.15)
+        )
 
     def _judge(
         self,

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-from heliograph.oracles.bounds import mode_of
+from heliograph.oracles.importance.proposal import Proposal, log_density
 from heliograph.oracles.problem import Port, Problem, log_inputs, walk
-from heliograph.oracles.proposal import Proposal, log_density
 
 __all__ = ["can_look_for_modes", "with_lost_modes"]
 
@@ -78,7 +77,7 @@ def _log_likelihood(output: Port, v: np.ndarray, log_like: np.ndarray) -> np.nda
         return found
     proper = np.flatnonzero(output.message.proper)
     message = output.message[proper]
-    low, high, mode = v[:, proper].min(axis=0), v[:, proper].max(axis=0), mode_of(message)[:, None]
+    low, high, mode = v[:, proper].min(axis=0), v[:, proper].max(axis=0), output.axis.mode(message)[:, None]
     # the area under a bump, and how much of the cell it covers if the output changes evenly over it
     width = np.sqrt(2 * np.pi * output.axis.moments(message)[1][:, 0])
     passed = (low < mode) & (mode < high)
