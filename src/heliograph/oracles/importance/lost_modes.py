@@ -17,8 +17,8 @@ __all__ = ["can_look_for_modes", "with_lost_modes"]
 
 _REACH, _CELLS = 6.0, 24  # deviations of the cavity to either side, and cells on each axis
 _UNDER = 30.0  # times fewer draws than a place deserves: it is left out
-_MATTERS = 0.003  # share of the squared distances that may be left out: a KL of some 1e-6
-_PARTS = 12  # Gaussians for the places that matter most
+_MATTERS = 0.01  # share of a variance that may be left out: a KL of some 1e-5
+_PARTS = 8  # Gaussians for the places that matter most
 _GIVEN = 0.2  # share of the draws that they get
 _WIDTH = 0.6  # deviation of each, in cells
 
@@ -48,8 +48,7 @@ def with_lost_modes(rng: np.random.Generator, problem: Problem, proposal: Propos
     top = log_mass.max(axis=1, keepdims=True)
     mass = np.exp(log_mass - np.where(np.isfinite(top), top, 0.0))
     mass /= np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
-    share = mass * _distances(mass, np.concatenate([u, v.mean(axis=0)[..., None]], axis=-1))
-    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    share = _shares(mass, u, v)
     drawn = np.exp(log_density(problem, proposal, u)) * step.prod(axis=1)[:, None]
     lost = np.where(_UNDER * drawn < share, share, 0.0)
     rows = lost.sum(axis=1) > _MATTERS
@@ -87,12 +86,18 @@ def _log_likelihood(output: Port, v: np.ndarray, log_like: np.ndarray) -> np.nda
     return found
 
 
-def _distances(mass: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """1 and the squared distances (n, c) of places (n, c, 3) from their means, in deviations."""
-    centre = np.einsum("nc,ncd->nd", mass, places)
-    d2 = (places - centre[:, None]) ** 2
-    variance = np.einsum("nc,ncd->nd", mass, d2)[:, None]
-    return 1 + np.where(variance > 0, d2 / np.where(variance > 0, variance, 1.0), 0.0).sum(axis=-1)
+def _shares(mass: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """What part (n, c) of the mass or of a variance cells hold: the largest over inputs (n, c, 2) and output (4, n, c).
+
+    Within a cell the output may be far beyond its corners: near a pole they have either sign, and their mean is nothing.
+    """
+    share = mass
+    beyond = v.max(axis=0) - v.min(axis=0)
+    for place, reach in ((u[..., 0], 0.0), (u[..., 1], 0.0), (v.mean(axis=0), beyond)):
+        centre = (mass * place).sum(axis=1, keepdims=True)
+        squares = mass * (np.abs(place - centre) + reach) ** 2
+        share = np.maximum(share, squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300))
+    return share
 
 
 def _with_parts(proposal: Proposal, u: np.ndarray, lost: np.ndarray, step: np.ndarray) -> Proposal:
