@@ -21,7 +21,7 @@ from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Setting
 from heliograph.oracles import sampler_of
 from heliograph.oracles.answer import Answer
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 PLATE = 200
 

@@ -13,7 +13,7 @@ from heliograph.operators.learned.decide import RARE, joint_error, leverage, sha
 from heliograph.operators.protocol import Setting
 from heliograph.oracles import ImportanceOracle, QuadratureOracle, sampler_of
 from heliograph.oracles.answer import Answer
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 
 def sigmoid(z):

@@ -139,3 +139,66 @@ def test_stated_errors_of_sampling_are_of_the_size_of_the_errors():
     # a KL of two degrees of freedom is below a tenth of its mean in a tenth of cases: 90 % is all there is; 4 % for chance
     assert ((ratios > 0.1) & (ratios < 10)).mean() > 0.84
     assert (ratios > 10).mean() <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("function", "cavity", "out"),
+    [
+        (np.sign, (2.6862, 0.1438), None),  # the other side holds 7e-13 of the mass, and all of the output's variance
+        (np.sign, (1.9387, 0.1004), (1.0, 0.4378)),
+        (lambda z: np.maximum(z, 0.0), (-2.819, 0.1981), (0.0, 0.001)),
+        (lambda z: np.maximum(z, 0.0), (-3.003, 0.2462), (0.0012, 7.3308e-6)),
+    ],
+)
+def test_what_holds_no_mass_but_all_of_a_variance_is_drawn(function, cavity, out):
+    sampler = sampler_of(lambda z: function(z), Gaussian, name="flat")
+    mean, sd = cavity[0], np.sqrt(cavity[1])
+    message = Gaussian.uniform((1,)) if out is None else Gaussian([out[0]], [out[1]])
+    answer = ask(ImportanceOracle(), sampler, {"z": Gaussian([mean], [sd**2]), "out": message})
+    z = mean + sd * np.linspace(-14, 14, 4_000_001)
+    v = function(z)
+    log_w = norm.logpdf(z, mean, sd) + (0.0 if out is None else norm.logpdf(v, out[0], np.sqrt(out[1])))
+    w = np.exp(log_w - log_w.max())
+    w /= w.sum()
+    centre = v[np.argmax(w)]  # nearly all of the output is here: its variance is a sum of rare squares
+    off = w @ (v - centre)
+    exact = Gaussian([centre + off], [w @ (v - centre) ** 2 - off**2])
+    assert exact.kl(answer.beliefs["out"])[0] < 1e-4  # the grid misplaces a jump by half a step
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mode_that_pilots_forget_is_found_on_a_grid(seed):
+    # max(a, b) near 0.3 is a, or in one case of ten thousand b, five of its deviations from where it was
+    factor, n = DETERMINISTIC["maximum"], 16
+    row = {"a": (-0.3784, 1.283), "b": (-2.4426, 0.3629), "out": (0.3214, 9.284e-4)}
+    messages = {k: Gaussian(np.full(n, m), np.full(n, v)) for k, (m, v) in row.items()}
+    exact = exact_beliefs(factor, {k: m[:1] for k, m in messages.items()}) * n
+    verdicts = judge(ask(ImportanceOracle(), factor.sampler, messages, seed), exact, ["narrow"] * n)
+    assert not [v for v in verdicts if silent(v)]
+
+
+def test_an_output_that_turns_between_two_places_is_seen_there():
+    # sin(3z) near -0.9993 has two roots beside every trough, and a trough may lie in the middle between two of the first places
+    factor = DETERMINISTIC["sine"]
+    mean, sd = -0.9391, np.sqrt(1.7327)
+    cell = 18 / 192 * sd
+    trough = -np.pi / 2  # 3z there
+    for turn in (-1, 0, 1):
+        place = (trough + 2 * np.pi * turn) / 3
+        moved = place + cell * (0.5 + np.round((mean - place) / cell))  # the trough is in the middle of a cell
+        messages = {"z": Gaussian([moved], [sd**2]), "out": Gaussian([-0.9993], [1.6195e-07])}
+        verdicts = judge(ask(ImportanceOracle(), factor.sampler, messages), exact_beliefs(factor, messages), ["narrow"])
+        assert max(v.kl for v in verdicts) < 1e-4
+
+
+def test_an_output_explained_by_noise_too_rare_to_be_drawn_has_a_large_stated_error():
+    # -7.2 is z = -5.5 and little noise, or z = -2 with its sign changed and noise of 4.6 deviations, which no draw shows
+    factor = STOCHASTIC["switch"]
+    n = 8
+    messages = {
+        "z": Gaussian(np.full(n, -2.0982), np.full(n, 1.0715)),
+        "out": Gaussian(np.full(n, -7.1781), np.full(n, 0.5278)),
+    }
+    exact = exact_beliefs(factor, {k: m[:1] for k, m in messages.items()}) * n
+    verdicts = judge(ask(ImportanceOracle(), factor.sampler, messages), exact, ["conflicting"] * n)
+    assert not [v for v in verdicts if silent(v)]

@@ -6,7 +6,7 @@ import pytest
 from heliograph.errors import UnsupportedError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.oracles.axes import axis_of
-from heliograph.oracles.sums import add, empty_sums, estimate
+from heliograph.oracles.importance.sums import add, empty_sums, estimate
 
 CONTINUOUS = {
     "gaussian": Gaussian([1.0, -3.0, 1e6], [2.0, 0.01, 1e-4]),

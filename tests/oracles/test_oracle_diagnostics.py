@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import genpareto
 
-from heliograph.oracles.diagnostics import effective_sample_size, fit_generalised_pareto, pareto_k, tail_length
+from heliograph.oracles.importance.diagnostics import (
+    effective_sample_size,
+    fit_generalised_pareto,
+    pareto_k,
+    tail_length,
+)
 
 
 @pytest.mark.parametrize("shift", [-1e5, -460.0, 0.0, 460.0, 1e5])

@@ -7,9 +7,9 @@ from scipy import special, stats
 from heliograph.errors import FactorError
 from heliograph.families import Beta, Gamma, Gaussian
 from heliograph.oracles import ImportanceOracle, Pool, QuadratureOracle, sampler_of
-from heliograph.oracles.plain import _CHUNK, _FIRST
+from heliograph.oracles.importance.plain import _CHUNK, _FIRST
+from heliograph.oracles.importance.uniforms import Streams
 from heliograph.oracles.problem import groups_of
-from heliograph.oracles.uniforms import Streams
 
 
 def logistic(z):

@@ -5,7 +5,7 @@ import pytest
 
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.oracles import sampler_of
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 
 def sigmoid(z):

@@ -16,7 +16,7 @@ from heliograph.operators.learned import Learned
 from heliograph.operators.learned.view import kinds_of
 from heliograph.operators.protocol import Setting
 from heliograph.oracles import Answer
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 __all__ = ["LearnedInBatch", "Prediction", "learned"]
 

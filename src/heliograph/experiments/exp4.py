@@ -24,7 +24,7 @@ from heliograph.operators.kjit.targets import OutgoingRate
 from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Incoming, Setting
 from heliograph.oracles import ImportanceOracle, QuadratureOracle
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 __all__ = ["EXPERIMENT", "METHODS", "compound_gamma_factor", "incoming_messages", "solve_problems"]
 

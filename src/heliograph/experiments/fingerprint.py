@@ -37,7 +37,7 @@ def code_behind(module: str) -> str:
 def modules_behind(module: str) -> set[str]:
     """The modules of this package that `module` imports, directly or not, and itself.
 
-    >>> "heliograph.oracles.plain" in modules_behind("heliograph.experiments.exp3")
+    >>> "heliograph.oracles.importance.plain" in modules_behind("heliograph.experiments.exp3")
     True
     """
     found: set[str] = set()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from heliograph.families import Family
+from heliograph.families import Family, concatenate
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["Answer", "Oracle", "gather", "replace_rows", "take_answer"]
@@ -69,7 +69,6 @@ def gather(parts: Sequence[tuple[np.ndarray, Answer]], n: int) -> Answer:
         raise ValueError("the parts do not cover the plate")
     if len(parts) == 1:
         return take_answer(answers[0], order)
-    from heliograph.families import concatenate
 
     def join(values: list[Any]) -> Any:
         if isinstance(values[0], dict):

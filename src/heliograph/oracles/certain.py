@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.families import Categorical
 from heliograph.oracles.answer import Answer
-from heliograph.oracles.assembly import blank, choose
+from heliograph.oracles.answering import blank, choose
 from heliograph.oracles.problem import Problem
 from heliograph.oracles.sampler import evaluate
 

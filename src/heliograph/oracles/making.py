@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from heliograph.errors import ModelError
-from heliograph.oracles.abc import AbcOracle
 from heliograph.oracles.answer import Oracle
-from heliograph.oracles.importance import ImportanceOracle
-from heliograph.oracles.quadrature import QuadratureOracle
+from heliograph.oracles.importance.abc_oracle import AbcOracle
+from heliograph.oracles.importance.importance_oracle import ImportanceOracle
+from heliograph.oracles.quadrature.quadrature_oracle import QuadratureOracle
 
 __all__ = ["make_oracle"]
 

@@ -16,10 +16,18 @@ from heliograph.families import Categorical, Family
 from heliograph.oracles.axes import axis_of
 from heliograph.oracles.sampler import Sampler, try_values
 
-__all__ = ["Port", "Problem", "Walked", "groups_of", "log_inputs", "take_rows", "walk"]
-
-
-_LARGEST = 1e150  # beyond this the square of a number is infinite, and so is the number to us
+__all__ = [
+    "Port",
+    "Problem",
+    "Walked",
+    "continuous_columns",
+    "groups_of",
+    "log_inputs",
+    "refuse_observed",
+    "stand_in",
+    "take_rows",
+    "walk",
+]
 
 
 class Port(NamedTuple):
@@ -134,18 +142,13 @@ def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> Walked:
     _check_length(problem, found.out)
     out = found.out.reshape((n, s, *found.out.shape[1:]))
     wrong = None if found.wrong is None else found.wrong.reshape(n, s)
-    chart = problem.sampler.output.chart
-    if chart == "identity" and (np.abs(out) > _LARGEST).any():
-        beyond = np.abs(out) > _LARGEST
+    axis = problem.output.axis
+    if np.isfinite(axis.largest) and (np.abs(out) > axis.largest).any():
+        beyond = np.abs(out) > axis.largest
         out = np.where(beyond, 0.0, out)
         beyond = beyond.any(axis=-1) if beyond.ndim > 2 else beyond
         wrong = np.where(beyond, 2, 0 if wrong is None else wrong).astype(np.int8)
-    edge = np.zeros((n, s), dtype=np.int8)
-    if chart in ("log", "logit"):
-        edge -= out <= np.finfo(float).tiny  # the numbers below have no digits left
-    if chart == "logit":
-        edge += out == 1
-    return Walked(problem.output.axis.coordinates(out), edge, wrong, found.complain)
+    return Walked(axis.coordinates(out), axis.edge(out), wrong, found.complain)
 
 
 def _check_length(problem: Problem, out: np.ndarray) -> None:
@@ -207,3 +210,40 @@ def _sorted_out(sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[dict[str
                 raise ModelError(f"data at port {k!r} of factor {sampler.name!r} has {len(a)} rows for {n} messages")
             data[k] = a
     return messages, data, n
+
+
+def stand_in(problem: Problem, scale: float, vague: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (n, C) and covariance (n, C, C) on the axes: twice the messages' own, or ``N(0, scale^2)`` where improper.
+
+    In rows that are `vague` a message broader than that has its place taken too.
+    """
+    n, columns = problem.n, continuous_columns(problem)
+    mean, covariance = np.zeros((n, len(columns))), np.zeros((n, len(columns), len(columns)))
+    at = 0
+    for port in problem.continuous:
+        d = port.axis.n_coordinates
+        own = slice(at, at + d)
+        covariance[:, own, own] = scale**2 * np.eye(d)
+        proper = np.flatnonzero(port.message.proper)
+        if len(proper):
+            m, v = port.axis.moments(port.message[proper])
+            if vague is not None:
+                narrow = ~vague[proper] | (np.diagonal(v, axis1=1, axis2=2).max(axis=1) <= scale**2)
+                proper, m, v = proper[narrow], m[narrow], v[narrow]
+            mean[proper, own], covariance[proper, own, own] = m, 2.0 * v
+        at += d
+    return mean, covariance
+
+
+def continuous_columns(problem: Problem) -> np.ndarray:
+    """Columns of the continuous inputs among the coordinates."""
+    return np.concatenate([np.arange(p.columns.start, p.columns.stop) for p in problem.continuous] or [np.arange(0)])
+
+
+def refuse_observed(problem: Problem) -> None:
+    """Raise where the output is a continuous value known exactly."""
+    if not problem.output.axis.discrete and problem.output.message.is_point.any():
+        raise UnsupportedError(
+            f"the output of factor {problem.sampler.name!r} is observed exactly, and no draw of a continuous value "
+            "ever equals an observation: put noise between the two (a Gaussian around the output), or use oracle='abc'"
+        )

@@ -15,7 +15,7 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError
 from heliograph.families import Family
 
-__all__ = ["Sampler", "Values", "evaluate", "sampler_of", "try_values"]
+__all__ = ["Sampler", "Values", "call", "evaluate", "sampler_of", "try_values"]
 
 
 class Sampler(NamedTuple):
@@ -28,7 +28,7 @@ class Sampler(NamedTuple):
     stochastic: bool = False  # it has a parameter named `rng`
     sized: bool = False  # it has a parameter named `size`: the number of samples wanted
     vectorized: bool = True  # it takes arrays with the samples along the first axis
-    expensive: bool = False  # too dear to be evaluated at every message
+    expensive: bool = False  # too expensive to be evaluated at every message
 
     @property
     def child(self) -> str:
@@ -67,7 +67,7 @@ def sampler_of(
         raise ModelError(f"factor {name!r} needs a function whose parameters can be read") from error
     loose = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY)]
     if loose:
-        raise ModelError(f"factor {name!r} needs named parameters, one a port; {loose} cannot be ports")
+        raise ModelError(f"factor {name!r} needs named parameters, one per port; {loose} cannot be ports")
     names = [p.name for p in parameters]
     inputs = tuple(n for n in names if n not in ("rng", "size"))
     stochastic, sized = "rng" in names, "size" in names
@@ -107,10 +107,14 @@ def try_values(
     n = len(next(iter(arrays.values()))) if arrays else size
     if n is None:
         raise ModelError(f"factor {sampler.name!r} has no inputs: say how many samples to draw")
-    # the result is checked below, so what NumPy warns of on the way (exp of a large number) is not news
+    return _check(sampler, arrays, call(rng, sampler, arrays, n), n)
+
+
+def call(rng: np.random.Generator, sampler: Sampler, arrays: Mapping[str, np.ndarray], n: int) -> Any:
+    """Whatever the function gives for n samples, unchecked; raises `FactorError` if it raises."""
+    # who asks checks the result, so what NumPy warns of on the way (exp of a large number) is not news
     with np.errstate(all="ignore"):
-        out = _call(rng, sampler, arrays, n) if sampler.vectorized else _call_each(rng, sampler, arrays, n)
-    return _check(sampler, arrays, out, n)
+        return _call(rng, sampler, arrays, n) if sampler.vectorized else _call_each(rng, sampler, arrays, n)
 
 
 def _locked(values: Any) -> np.ndarray:
@@ -137,7 +141,7 @@ def _extra(rng: np.random.Generator, sampler: Sampler, n: int) -> dict[str, Any]
     return extra
 
 
-def _call(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.ndarray], n: int) -> Any:
+def _call(rng: np.random.Generator, sampler: Sampler, arrays: Mapping[str, np.ndarray], n: int) -> Any:
     try:
         return sampler.function(**arrays, **_extra(rng, sampler, n))
     except Exception as error:
@@ -147,7 +151,7 @@ def _call(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.ndarr
         ) from error
 
 
-def _call_each(rng: np.random.Generator, sampler: Sampler, arrays: dict[str, np.ndarray], n: int) -> Any:
+def _call_each(rng: np.random.Generator, sampler: Sampler, arrays: Mapping[str, np.ndarray], n: int) -> Any:
     results = []
     for i in range(n):
         one = {k: a[i] if a.ndim > 1 else a[i].item() for k, a in arrays.items()}
@@ -209,7 +213,7 @@ def _inside(family: type[Family], out: np.ndarray) -> np.ndarray:
     return out
 
 
-def _show(arrays: dict[str, np.ndarray], i: int) -> str:
+def _show(arrays: Mapping[str, np.ndarray], i: int) -> str:
     if not arrays:
         return "(no inputs)"
     return ", ".join(f"{k}={np.array2string(a[i], precision=6, threshold=8)}" for k, a in arrays.items())

@@ -12,7 +12,7 @@ from heliograph.factors.black_box.oracle_calls import Latest
 from heliograph.operators.learned.decide import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.oracles import Sampler
-from heliograph.oracles.reference import reference_of
+from heliograph.oracles.references import reference_of
 
 __all__ = ["RunOptions"]
 

@@ -15,10 +15,10 @@ from scipy.special import gammaln
 
 from heliograph.errors import ModelError
 from heliograph.oracles.answer import Answer
-from heliograph.oracles.importance import ImportanceOracle
+from heliograph.oracles.importance.importance_oracle import ImportanceOracle
+from heliograph.oracles.importance.weighing import log_output
 from heliograph.oracles.problem import Port
 from heliograph.oracles.sampler import Sampler
-from heliograph.oracles.weighing import log_output
 
 __all__ = ["AbcOracle"]
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.families import Gaussian, MultivariateGaussian
-from heliograph.oracles.linearisation import blocks_of, joint_moments, linearise, value_of
-from heliograph.oracles.reference import Output, Reference, log_constant, log_density, project, values
+from heliograph.oracles.references.linearisation import blocks_of, joint_moments, linearise, value_of
+from heliograph.oracles.references.output import Output, log_constant, log_density, project
+from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["two_unknown"]

@@ -13,12 +13,12 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import Beta, Family, Gamma, Gaussian
-from heliograph.oracles.assembly import Frame, frame_of
+from heliograph.oracles.frames import Frame, frame_of
+from heliograph.oracles.importance.proposal import Proposal, log_density
+from heliograph.oracles.importance.sums import Sums
+from heliograph.oracles.importance.weighing import log_output, weigh
 from heliograph.oracles.problem import Problem
-from heliograph.oracles.proposal import Proposal, log_density
 from heliograph.oracles.sampler import evaluate
-from heliograph.oracles.sums import Sums
-from heliograph.oracles.weighing import log_output, weigh
 
 __all__ = ["add_row", "serves"]
 

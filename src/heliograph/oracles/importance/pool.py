@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from heliograph.oracles.importance.weighing import Draws
 from heliograph.oracles.problem import Problem
-from heliograph.oracles.weighing import Draws
 
 __all__ = ["Batch", "Pool"]
 

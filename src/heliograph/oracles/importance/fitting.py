@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from heliograph.oracles.diagnostics import effective_sample_size
-from heliograph.oracles.problem import Problem
-from heliograph.oracles.proposal import Proposal, _columns
+from heliograph.oracles.importance.diagnostics import effective_sample_size
+from heliograph.oracles.importance.proposal import Proposal
+from heliograph.oracles.problem import Problem, continuous_columns
 
 __all__ = ["fit", "temper"]
 
@@ -55,7 +55,7 @@ def fit(
     nothing; where the others are fewer than `least` their spread says little, and is widened towards that of the
     base, whose weights are `log_base`.
     """
-    columns = _columns(problem)
+    columns = continuous_columns(problem)
     n, d = len(u), len(columns)
     tables = tuple(
         _refit_table(t, u[:, :, p.columns.start], w) for p, t in zip(problem.discrete, base.tables, strict=True)

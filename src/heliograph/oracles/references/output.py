@@ -1,56 +1,20 @@
-"""A cheap reference belief for every port of a deterministic factor, from a few evaluations at each message.
-
-It is not an answer: nobody vouches for it. It is where the default operator starts from, since the correction that is
-left is small and smooth and so quickly learned. One unknown number, or two: moments on even nodes of their charts
-(`line_reference.py`, `plane_reference.py`); several: iterated posterior linearisation (`linearisation.py`). A stochastic,
-discrete or expensive factor has none, and the cavity takes its place.
-"""
+"""The output's message on the output's chart, and projections there, for references."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
 
-from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.oracles.sampler import Sampler, _call, _call_each, evaluate
+from heliograph.families import Beta, Gamma, Gaussian
 
-__all__ = ["Output", "Reference", "log_constant", "log_density", "project", "reference_of", "values"]
+__all__ = ["Output", "log_constant", "log_density", "project"]
 
 _TINY = float(np.finfo(float).tiny)
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LOG_2PI = float(np.log(2 * np.pi))
 _MODEST = 100.0  # parameters of a Beta whose log density single precision holds to 1e-5
-
-
-class Reference(NamedTuple):
-    """Reference beliefs of one port, as moments on the chart of their family."""
-
-    moments: tuple[np.ndarray, np.ndarray]  # of the port in question: mean and variance (covariance for vectors)
-    summaries: np.ndarray  # (n, s) numbers without a unit that say how hard each row is
-    log_z: np.ndarray | None  # (n,); None unless that was the question
-    doubt: np.ndarray  # (n,) nats by which the reference itself depends on how fine it looked
-    n_evaluations: int
-
-
-Refer = Callable[..., Reference | None]  # of rng, incoming and the port in question; None asks for log Z
-
-
-def reference_of(sampler: Sampler) -> Refer | None:
-    """The way to refer messages of this factor; None if it can have no reference.
-
-    What it gives takes rows that are alike: at each port all point masses, all uniform or all proper. The last argument
-    names the port in question; None asks for log Z.
-    """
-    if sampler.stochastic or sampler.expensive or sampler.output not in (Gaussian, Gamma, Beta):
-        return None
-
-    def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
-        return _refer(rng, sampler, incoming, to)
-
-    return refer
 
 
 class Output:
@@ -109,52 +73,6 @@ class Output:
             return self.message.log_normaliser()
         known = self.second > 0
         return np.where(known, 0.5 * (_LOG_2PI - np.log(np.where(known, self.second, 1.0))), 0.0)
-
-
-def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
-    constants, unknown = {}, {}
-    for port in sampler.inputs:
-        message = incoming[port]
-        if not isinstance(message, Family):
-            constants[port] = np.asarray(message)
-        elif message.point is not None:
-            constants[port] = message.point
-        elif isinstance(message, (Gaussian, Gamma, Beta, MultivariateGaussian)):
-            unknown[port] = message
-        else:
-            return None
-    out = incoming[sampler.child]
-    if not unknown or type(out) is not sampler.output or out.point is not None:
-        return None
-    if not all(m.proper.all() for m in unknown.values()):
-        return None
-    # these are built on this module
-    from heliograph.oracles.line_reference import one_unknown
-    from heliograph.oracles.linearisation import blocks_of, several_unknown
-    from heliograph.oracles.plane_reference import two_unknown
-
-    if len(unknown) == 1 and not isinstance(next(iter(unknown.values())), MultivariateGaussian):
-        return one_unknown(rng, sampler, unknown, constants, out, to)
-
-    refer = two_unknown if blocks_of(unknown)[1] == 2 else several_unknown
-    return refer(rng, sampler, unknown, constants, out, to)
-
-
-def values(
-    rng: np.random.Generator, sampler: Sampler, inputs: dict[str, np.ndarray], n: int
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The function at n samples, and where it gave no number (None: nowhere).
-
-    Unlike an oracle, which draws where the mass is, a reference looks far out, where a function may well overflow.
-    """
-    with np.errstate(all="ignore"):
-        out = _call(rng, sampler, inputs, n) if sampler.vectorized else _call_each(rng, sampler, inputs, n)
-    out = np.asarray(out)
-    if out.shape != (n,) or out.dtype.kind not in "fiub":
-        out = evaluate(rng, sampler, inputs)  # says what is wrong with it
-    out = out.astype(float, copy=False)
-    bad = ~np.isfinite(out)
-    return (np.where(bad, 1.0, out), bad) if bad.any() else (out, None)
 
 
 def project(family: Any, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

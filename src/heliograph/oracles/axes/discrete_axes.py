@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from heliograph.families import Bernoulli, Categorical
-from heliograph.oracles.axis import Projection, errors_of
+from heliograph.oracles.axes.algebra import errors_of
+from heliograph.oracles.axes.axis import Projection
 
 __all__ = ["CoinAxis", "LabelAxis"]
 
@@ -15,6 +16,7 @@ class CoinAxis:
     """A Bernoulli: the coordinate is 0 or 1."""
 
     n_coordinates, n_uniforms, n_statistics, n_values, discrete = 1, 1, 1, 2, True
+    scale_is_log_gap, edge_depth, largest = False, 0.0, np.inf
 
     def value(self, u):
         return u[..., 0]
@@ -27,6 +29,15 @@ class CoinAxis:
 
     def log_jacobian(self, u):
         return np.zeros(u.shape[:-1])
+
+    def edge(self, x):
+        return np.zeros(np.shape(x), dtype=np.int8)
+
+    def log_highest(self, message):
+        return np.zeros(message.shape)
+
+    def falls_off(self, message):
+        return np.zeros(message.shape, dtype=bool)
 
     def probabilities(self, message):
         return np.stack([1 - message.p, message.p], axis=-1)
@@ -48,6 +59,7 @@ class LabelAxis:
     """A Categorical: the coordinate is the index of the category."""
 
     n_coordinates, n_uniforms, discrete = 1, 1, True
+    scale_is_log_gap, edge_depth, largest = False, 0.0, np.inf
 
     def __init__(self, size: int) -> None:
         self.n_statistics = self.n_values = size
@@ -63,6 +75,15 @@ class LabelAxis:
 
     def log_jacobian(self, u):
         return np.zeros(u.shape[:-1])
+
+    def edge(self, x):
+        return np.zeros(np.shape(x), dtype=np.int8)
+
+    def log_highest(self, message):
+        return np.zeros(message.shape)
+
+    def falls_off(self, message):
+        return np.zeros(message.shape, dtype=bool)
 
     def probabilities(self, message):
         return message.p

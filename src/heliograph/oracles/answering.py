@@ -2,120 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from heliograph.families import Family, Gamma, concatenate
+from heliograph.families import Family, concatenate
 from heliograph.oracles.answer import Answer
-from heliograph.oracles.axis import Projection
+from heliograph.oracles.axes import Projection
+from heliograph.oracles.frames import Frame, blocks_of, ports_of
 from heliograph.oracles.problem import Port, Problem
 
-__all__ = [
-    "Frame",
-    "answer_of",
-    "blank",
-    "blocks_of",
-    "choose",
-    "frame_of",
-    "frame_of_points",
-    "join_frames",
-    "statistics_of",
-]
+__all__ = ["answer_of", "blank", "choose"]
 
 _FAINTEST = -1e11  # a log weight of this size has five decimals left
-
-
-class Frame(NamedTuple):
-    """The centre and scale, port by port, in which statistics are summed."""
-
-    centres: dict[str, np.ndarray]  # port -> (n, D)
-    scales: dict[str, np.ndarray]  # port -> (n, D)
-
-
-def ports_of(problem: Problem) -> tuple[Port, ...]:
-    """The ports that get a projected belief: random inputs, and the output unless it is all observed."""
-    return (*problem.inputs, problem.output)
-
-
-def frame_of(problem: Problem, u: np.ndarray, v: np.ndarray, log_weights: np.ndarray) -> Frame:
-    """A frame from the first weighted draws; it need not be good, only near."""
-    return frame_of_points(problem, np.arange(len(u)), u, v, log_weights)
-
-
-def join_frames(frames: list[Frame]) -> Frame:
-    """Frames of consecutive rows as one."""
-    first = frames[0]
-    return Frame(
-        {k: np.concatenate([f.centres[k] for f in frames]) for k in first.centres},
-        {k: np.concatenate([f.scales[k] for f in frames]) for k in first.scales},
-    )
-
-
-def frame_of_points(problem: Problem, row: np.ndarray, u: np.ndarray, v: np.ndarray, log_weights: np.ndarray) -> Frame:
-    """The same from weighted points (c, g, D), c of them of row ``row[c]``."""
-    n = problem.n
-    top = _highest(n, row, log_weights)
-    alike = np.isneginf(top)[row][:, None]  # where nothing has a weight
-    log_w = np.where(alike, 0.0, log_weights - np.where(np.isfinite(top), top, 0.0)[row][:, None])
-    w = np.exp(log_w)
-    total = np.maximum(_summed(n, row, w.sum(axis=1)[:, None]), 1e-300)  # a row may have no points
-    centres, scales = {}, {}
-    for port in ports_of(problem):
-        c = v if port is problem.output else u[..., port.columns]
-        mean = _summed(n, row, (w[:, None] @ c)[:, 0]) / total
-        centres[port.name] = mean
-        if isinstance(port.message, Gamma):
-            # its frame has the mean itself, which may be hundreds of nats above the mean logarithm
-            higher = _highest(n, row, log_w + c[..., 0])
-            mass = _summed(n, row, np.exp(log_w + c[..., 0] - higher[row][:, None]).sum(axis=1)[:, None])
-            found = mass > 0
-            log_mean = np.where(found, higher[:, None], 0.0) + np.log(np.where(found, mass, 1.0)) - np.log(total)
-            scales[port.name] = np.where(found, log_mean - mean, 0.0)
-            continue
-        variance = _summed(n, row, (w[:, None] @ (c - mean[row][:, None]) ** 2)[:, 0]) / total
-        # a variance of 0 (one draw has all the weight) or a rounding error must not become the unit: nor what is far
-        # below the spread of the points that count at all, whose weights may not be known yet
-        counts = (log_w > -40.0)[..., None]
-        low, high = np.full(mean.shape, np.inf), np.full(mean.shape, -np.inf)
-        np.minimum.at(low, row, np.where(counts, c, np.inf).min(axis=1))
-        np.maximum.at(high, row, np.where(counts, c, -np.inf).max(axis=1))
-        spread = np.where(high > low, high - low, 0.0)
-        scales[port.name] = np.maximum(np.sqrt(variance), np.abs(mean) * 1e-12 + 1e-6 * spread + 1e-60)
-    return Frame(centres, scales)
-
-
-def _highest(n: int, row: np.ndarray, values: np.ndarray) -> np.ndarray:
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, row, values.max(axis=1))
-    return top
-
-
-def _summed(n: int, row: np.ndarray, values: np.ndarray) -> np.ndarray:
-    total = np.zeros((n, *values.shape[1:]))
-    np.add.at(total, row, values)
-    return total
-
-
-def blocks_of(problem: Problem) -> tuple[slice, ...]:
-    """Where the statistics of each port stand, and last the shares of outputs that rounded onto a lower or upper edge."""
-    blocks, at = [], 0
-    for q in (*(p.axis.n_statistics for p in ports_of(problem)), 2):
-        blocks.append(slice(at, at + q))
-        at += q
-    return tuple(blocks)
-
-
-def statistics_of(
-    problem: Problem, frame: Frame, rows: Any, u: np.ndarray, v: np.ndarray, edge: np.ndarray
-) -> np.ndarray:
-    """All statistics (n, s, Q) of draws, relative to the frame of their rows."""
-    parts = []
-    for port in ports_of(problem):
-        c = v if port is problem.output else u[..., port.columns]
-        parts.append(port.axis.statistics(c, frame.centres[port.name][rows], frame.scales[port.name][rows]))
-    edges = np.stack([edge < 0, edge > 0], axis=-1).astype(float)
-    return np.concatenate([*parts, edges], axis=-1)
 
 
 def answer_of(
@@ -194,15 +93,14 @@ def answer_of(
 def _rounded_weights(output: Port, shares: np.ndarray) -> np.ndarray:
     """Where outputs on an edge matter to every port: their weights are not known unless the message is flat there."""
     steep = np.zeros(shares.shape, dtype=bool)
-    if type(output.message).chart in ("log", "logit"):
+    if output.axis.edge_depth:
         steep = np.stack([output.message.naturals[0] != 0, output.message.naturals[-1] != 0], axis=1)
     return np.asarray((steep & (shares > 1e-3)).any(axis=1))
 
 
 def _edge_error(port: Port, share: np.ndarray, q: int) -> np.ndarray:
     """What rounding an output to the edge of its support may have cost: it lies somewhere beyond the last double."""
-    depth = {"logit": 37.0, "log": 708.0}.get(type(port.message).chart, 0.0)
-    return ((depth * share) ** 2)[:, None, None] * np.eye(q)
+    return ((port.axis.edge_depth * share) ** 2)[:, None, None] * np.eye(q)
 
 
 def _never_certain(

@@ -9,12 +9,12 @@ from scipy.special import logsumexp
 
 from heliograph.errors import ModelError
 from heliograph.families import Family, concatenate
-from heliograph.oracles.diagnostics import effective_sample_size, pareto_k, tail_length
-from heliograph.oracles.fitting import fit, temper
-from heliograph.oracles.problem import Port, Problem, take_rows
-from heliograph.oracles.proposal import Proposal, log_density, n_uniforms, stand_in, take_proposal
-from heliograph.oracles.uniforms import Streams, uniforms_for
-from heliograph.oracles.weighing import Match, look
+from heliograph.oracles.importance.diagnostics import effective_sample_size, pareto_k, tail_length
+from heliograph.oracles.importance.fitting import fit, temper
+from heliograph.oracles.importance.proposal import Proposal, log_density, n_uniforms, take_proposal
+from heliograph.oracles.importance.uniforms import Streams, uniforms_for
+from heliograph.oracles.importance.weighing import Match, look
+from heliograph.oracles.problem import Port, Problem, stand_in, take_rows
 
 __all__ = ["adapt", "first_proposal"]
 

@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from heliograph.errors import FactorError, UnsupportedError
-from heliograph.oracles.bounds import log_unknown
+from heliograph.errors import FactorError
+from heliograph.oracles.bounds import NOTICEABLE, log_unknown
+from heliograph.oracles.importance.proposal import Proposal, draw, log_density
 from heliograph.oracles.problem import Port, Problem, Walked, log_inputs, walk
-from heliograph.oracles.proposal import Proposal, draw, log_density
 
-__all__ = ["Draws", "Match", "log_output", "look", "refuse_observed", "refuse_unlooked", "weigh"]
-
-NOTICEABLE = 1e-6  # share of the mass that may lie where a function gives no value
+__all__ = ["Draws", "Match", "log_output", "look", "refuse_unlooked", "weigh"]
 
 Match = Callable[[Port, np.ndarray], np.ndarray]  # the output's port and coordinates -> log weight
 
@@ -82,12 +80,3 @@ def weigh(problem: Problem, u: np.ndarray, v: np.ndarray, log_q: np.ndarray, edg
 def log_output(output: Port, v: np.ndarray) -> np.ndarray:
     """The usual comparison: the log density of the output's message."""
     return output.axis.log_message(output.message, v)
-
-
-def refuse_observed(problem: Problem) -> None:
-    """Raise where the output is a continuous value known exactly."""
-    if not problem.output.axis.discrete and problem.output.message.is_point.any():
-        raise UnsupportedError(
-            f"the output of factor {problem.sampler.name!r} is observed exactly, and no draw of a continuous value "
-            "ever equals an observation: put noise between the two (a Gaussian around the output), or use oracle='abc'"
-        )

@@ -11,23 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy import special
 
 from heliograph.families import Family
 
-__all__ = [
-    "Axis",
-    "Line",
-    "Projection",
-    "Values",
-    "at_points",
-    "columns",
-    "errors_of",
-    "half_trace",
-    "log_gamma_draws",
-    "matrix_of",
-    "sandwich",
-]
+__all__ = ["Axis", "Line", "Projection", "Values"]
 
 
 class Projection(NamedTuple):
@@ -48,6 +35,11 @@ class Axis(Protocol):
     n_uniforms: int  # how many uniform numbers one draw takes
     n_statistics: int  # q
     discrete: bool
+    scale_is_log_gap: bool  # the scale of a frame is log E x - E log x, not the deviation of the coordinates
+    edge_depth: (
+        float  # how far beyond the last double a value on an edge of the support may lie on the axis; 0: no edges
+    )
+    largest: float  # the largest value that counts as a number
 
     def value(self, u: np.ndarray) -> np.ndarray:
         """The variable itself, ``(..., D) -> (...)`` or ``(..., d)``, kept inside the open support."""
@@ -65,7 +57,18 @@ class Axis(Protocol):
         """``log |dx / du|``."""
         ...
 
-    # (the scale is the standard deviation of the coordinates; for a Gamma it is log E x - E log x)
+    def edge(self, x: np.ndarray) -> np.ndarray:
+        """-1 or 1 where a value has rounded onto the lower or upper edge of the support, else 0."""
+        ...
+
+    def log_highest(self, message: Any) -> np.ndarray:
+        """The largest log density (n,) that a message has anywhere; infinite where that is not known."""
+        ...
+
+    def falls_off(self, message: Any) -> np.ndarray:
+        """Where (n,) bool a message has no mass at an infinite value."""
+        ...
+
     def statistics(self, u: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Standardised sufficient statistics (n, s, q)."""
         ...
@@ -86,6 +89,10 @@ class Line(Axis, Protocol):
         """Coordinates (n, s, D) of draws from proper messages, by inversion of uniforms (n, s, n_uniforms)."""
         ...
 
+    def mode(self, message: Any) -> np.ndarray:
+        """Where (n,) on its one coordinate a message is largest, in the measure of the variable; an end if at an end."""
+        ...
+
     def moments(self, message: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean (n, D) and covariance (n, D, D) of the coordinates under a proper message."""
         ...
@@ -101,44 +108,3 @@ class Values(Axis, Protocol):
     def probabilities(self, message: Any) -> np.ndarray:
         """The chance of every value, (n, number of values)."""
         ...
-
-
-def columns(a: np.ndarray) -> np.ndarray:
-    """(n,) -> (n, 1), to stand beside samples (n, s)."""
-    return a[:, None]
-
-
-def sandwich(j: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """``J C J'``: an error seen through a linear map."""
-    return j @ covariance @ np.swapaxes(j, -1, -2)
-
-
-def matrix_of(rows: list[list[Any]]) -> np.ndarray:
-    """Rows of (n,) arrays -> (n, r, c)."""
-    return np.stack([np.stack(np.broadcast_arrays(*row), axis=-1) for row in rows], axis=-2)
-
-
-def errors_of(covariance: np.ndarray) -> np.ndarray:
-    """Standard errors from a covariance."""
-    return np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0.0))
-
-
-def half_trace(information: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Expected KL of an error with `covariance` where the statistics themselves have covariance `information`."""
-    return 0.5 * np.einsum("nii->n", np.linalg.solve(information, covariance))
-
-
-def log_gamma_draws(shape: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """``log`` of standard Gamma draws by inversion, right also where the draw itself underflows."""
-    x = special.gammaincinv(shape, uniforms)
-    small = x < 1e-280
-    lower = (np.log(uniforms) + special.gammaln(shape + 1)) / shape  # P(shape, x) -> x^shape / Gamma(shape + 1)
-    return np.where(small, lower, np.log(np.where(small, 1.0, x)))
-
-
-def at_points(message: Family, x: np.ndarray, log_p: np.ndarray) -> np.ndarray:
-    """`log_p`, but 0 or -inf at the entries that are point masses."""
-    if message.point is None:
-        return log_p
-    here = np.where(x == columns(message.point), 0.0, -np.inf)
-    return np.where(columns(message.is_point), here, log_p)

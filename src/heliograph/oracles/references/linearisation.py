@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import expit
 
 from heliograph.families import Gamma, Gaussian, MultivariateGaussian
-from heliograph.oracles.reference import Output, Reference, values
+from heliograph.oracles.references.output import Output
+from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["Linearised", "blocks_of", "joint_moments", "linearise", "several_unknown", "value_of"]

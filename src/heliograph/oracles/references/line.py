@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import expit
 
 from heliograph.families import Gamma, Gaussian
-from heliograph.oracles.reference import Output, Reference, log_constant, log_density, project, values
+from heliograph.oracles.references.output import Output, log_constant, log_density, project
+from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["one_unknown"]

@@ -9,29 +9,33 @@ from typing import Any
 import numpy as np
 
 from heliograph.families import Family
-from heliograph.oracles.adapting import adapt, first_proposal
 from heliograph.oracles.answer import Answer, gather, replace_rows, take_answer
-from heliograph.oracles.assembly import Frame, answer_of, blocks_of, frame_of, join_frames, statistics_of
-from heliograph.oracles.bounds import highest
+from heliograph.oracles.answering import answer_of
 from heliograph.oracles.certain import answer_if_certain
-from heliograph.oracles.diagnostics import pareto_k, tail_length
-from heliograph.oracles.plain import add_row, serves
-from heliograph.oracles.pool import Pool
-from heliograph.oracles.problem import Problem, groups_of, take_rows
-from heliograph.oracles.proposal import Proposal, n_uniforms, take_proposal
+from heliograph.oracles.frames import Frame, blocks_of, frame_of, join_frames, statistics_of
+from heliograph.oracles.importance.adapting import adapt, first_proposal
+from heliograph.oracles.importance.diagnostics import pareto_k, tail_length
+from heliograph.oracles.importance.lost_modes import can_look_for_modes, with_lost_modes
+from heliograph.oracles.importance.plain import add_row, serves
+from heliograph.oracles.importance.pool import Pool
+from heliograph.oracles.importance.proposal import Proposal, n_uniforms, take_proposal
+from heliograph.oracles.importance.scanning import can_scan, scan
+from heliograph.oracles.importance.sums import Sums, add, empty_sums, estimate
+from heliograph.oracles.importance.uniforms import Streams, Uniforms, uniforms_for
+from heliograph.oracles.importance.weighing import Draws, Match, log_output, look, refuse_unlooked, weigh
+from heliograph.oracles.problem import Problem, groups_of, refuse_observed, take_rows
 from heliograph.oracles.sampler import Sampler
-from heliograph.oracles.scanning import can_scan, scan
-from heliograph.oracles.sums import Sums, add, empty_sums, estimate
-from heliograph.oracles.uniforms import Streams, Uniforms, uniforms_for
-from heliograph.oracles.weighing import Draws, Match, log_output, look, refuse_observed, refuse_unlooked, weigh
 
 __all__ = ["ImportanceOracle"]
 
 _NEAR = 20.0  # times below the largest possible weight: no more is to come
+_SEEN = 5.0  # times below it: no outcome of that weight is unseen
 _UNSEEN = 0.5  # of one draw of the largest weight there can be
-_MANY = 1000.0  # effective draws
-_SPREAD = 5.0  # times that the tail of the weights may raise a squared error where no weight can be much larger
-_STRETCH = 100.0  # times that the tail of a statistic may raise its squared error: the fit of a tail is a guess
+_FEW = 5.0  # draws: a squared error that so few make up is raised twofold
+_ENDLESS, _STRETCH = (
+    1.5,
+    100.0,
+)  # Pareto k of a statistic from which few draws say nothing of its error, and the rise of that
 _CHUNK = 2**17  # calls of the user's function at a time: some 50 MB of temporaries
 
 
@@ -175,7 +179,11 @@ class ImportanceOracle:
         """Re-fit the proposal to what pilots of `size` draws see, as often as that is affordable, and run."""
         rounds = min(self.max_rounds, affordable - 1)
         proposal, adapted, spent = self._refit(rng, key, problem, base, base, match, size, rounds, 1)
-        answer = self._run_either(rng, key, problem, base, proposal, adapted, match, 0)
+        if match is log_output and can_look_for_modes(problem):
+            answer, n_more = self._run_with_modes(rng, key, problem, base, proposal, adapted)
+            spent += n_more
+        else:
+            answer = self._run_either(rng, key, problem, base, proposal, adapted, match, 0)
         # the dearest retry is six rounds of sixteen pilots
         again = np.flatnonzero(answer.failed if self._budget >= 100 * size + 3 * self.n_samples else [])
         step = max(1, _CHUNK // (16 * size))
@@ -235,6 +243,29 @@ class ImportanceOracle:
                     (rows, self._run(rng, key, take_rows(problem, rows), take_proposal(own, rows), match, purpose))
                 )
         return gather(parts, problem.n)
+
+    def _run_with_modes(
+        self,
+        rng: np.random.Generator,
+        key: int,
+        problem: Problem,
+        base: Proposal,
+        fitted: Proposal,
+        adapted: np.ndarray,
+    ) -> tuple[Answer, int]:
+        """The same, with draws also where the proposals left something out."""
+        parts, spent = [], 0
+        for rows, own in ((np.flatnonzero(~adapted), base), (np.flatnonzero(adapted), fitted)):
+            if not len(rows):
+                continue
+            first = take_proposal(own, rows)
+            more, lost, n_more = with_lost_modes(rng, take_rows(problem, rows), first)
+            spent += n_more
+            for some, proposal in ((np.flatnonzero(~lost), first), (np.flatnonzero(lost), more)):
+                if len(some):
+                    ours = take_rows(problem, rows[some]), take_proposal(proposal, some)
+                    parts.append((rows[some], self._run(rng, key, *ours, log_output)))
+        return gather(parts, problem.n), spent
 
     def _refit(
         self,
@@ -307,7 +338,11 @@ class ImportanceOracle:
         if match is not log_output or isinstance(self.proposal, (Family, Mapping)) or not proposal.products:
             return np.full(problem.n, np.inf)
         # a table keeps 0.3 of one that keeps 0.5 of the message's own
-        return highest(problem) - np.log(proposal.weights[:, 0]) - len(problem.discrete) * np.log(0.15)
+        return (
+            problem.output.axis.log_highest(problem.output.message)
+            - np.log(proposal.weights[:, 0])
+            - len(problem.discrete) * np.log(0.15)
+        )
 
     def _judge(
         self,
@@ -320,27 +355,23 @@ class ImportanceOracle:
     ) -> Answer:
         """The sums as an answer, with the rows that cannot be trusted marked."""
         e = estimate(sums)
-        k = _tail_shapes(sums)
-        # the fit of a tail is fooled by ties and plateaus, but not to a largest value far above the mean
-        width = np.array([1, *(b.stop - b.start for b in sums.blocks[:-1])])
-        # the mean of draws that could be: a rare outcome makes every weight large beside the mean of all
+        k = _tail_shape(sums)
+        # the fit of a tail is fooled by ties and plateaus, but not to a largest value far above the mean; and that is the mean
+        # of draws that could be: a rare outcome makes every weight large beside the mean of all
         log_mean = e.log_z + np.log(sums.count / np.maximum(sums.count - sums.impossible, 1.0))
-        far = sums.tails.max(axis=2) > log_mean[:, None] + np.log(20.0 * width)
+        log_top = sums.tails[:, 0].max(axis=1)
+        heavy = (k > self.k_threshold) & (log_top > log_mean + np.log(20.0))
         # nor does a tail go on beyond the largest weight there can be
-        cut = sums.tails[:, 0].max(axis=1) > log_largest - np.log(_NEAR)
-        heavy = (k > self.k_threshold) & far
-        failed = bad | (e.ess < self.min_ess) | (heavy[:, 0] & ~cut)
-        # where a statistic has such a tail its error falls as S^(k - 1), not as S^(-1/2)
-        draws = np.maximum(sums.count, 2.0)[:, None]
-        stretch = np.where(heavy, np.minimum(draws ** np.clip(2 * np.minimum(k, 1.0) - 1, 0.0, 1.0), _STRETCH), 1.0)
-        # a tail of the weights is one of everything, unless enough draws count for it to be but their shape
-        stretch = np.maximum(stretch, np.where(e.ess < _MANY, np.minimum(stretch[:, 0], _SPREAD), 1.0)[:, None])
-        covariances = tuple(c * stretch[:, 1 + j, None, None] for j, c in enumerate(e.covariances[:-1]))
+        failed = bad | (e.ess < self.min_ess) | (heavy & (log_top <= log_largest - np.log(_NEAR)))
+        stretch = _stretch(problem, sums)
+        covariances = tuple(c * stretch[:, j, None, None] for j, c in enumerate(e.covariances[:-1]))
         if problem.sampler.stochastic:
             log_share = np.minimum(log_largest - e.log_z, 50.0) - np.log(np.maximum(sums.count, 1.0))
-            share = np.where(np.isfinite(log_largest), _UNSEEN * np.exp(np.minimum(log_share, 0.0)), 0.0)
+            # where draws of nearly that weight were seen, their error is in the spread
+            unseen = np.isfinite(log_largest) & (log_top < log_largest - np.log(_SEEN))
+            share = np.where(unseen, _UNSEEN * np.exp(np.minimum(log_share, 0.0)), 0.0)
             covariances = _with_unseen(problem, frame, e.mean, covariances, sums.blocks, share)
-        return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k[:, 0], failed, spent)
+        return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k, failed, spent)
 
     def _extend(
         self,
@@ -387,31 +418,55 @@ def _with_unseen(
 ) -> tuple[np.ndarray, ...]:
     """The covariances with what an outcome would add that is too rare to be seen, and that fits inputs like the cavity's.
 
-    Where noise of four deviations explains an observation better than the inputs do, no choice of inputs will show it.
+    Where noise of four deviations explains an observation better than the inputs do, no choice of inputs will show it. The
+    inputs of such an outcome are where their messages are, and so is the output, for its weight is the largest there can be.
     """
     found = list(covariances)
-    for j, port in enumerate(problem.inputs):
-        if port.axis.discrete or not port.message.proper.all():
+    for j, port in enumerate((*problem.inputs, problem.output)):
+        rows = np.flatnonzero((share > 0) & port.message.proper & ~port.message.is_point)
+        if port.axis.discrete or not len(rows):
             continue
-        centre, covariance = port.axis.moments(port.message)
+        centre, covariance = port.axis.moments(port.message[rows])
         sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         places = np.stack([centre - sd, centre + sd], axis=1)
-        t = port.axis.statistics(places, frame.centres[port.name], frame.scales[port.name]).mean(axis=1)
+        t = port.axis.statistics(places, frame.centres[port.name][rows], frame.scales[port.name][rows]).mean(axis=1)
         # in the unit of the frame; beyond a few of them a KL grows as a logarithm, not as a square
-        moved = np.clip(share[:, None] * (t - mean[:, blocks[j]]), -2.0, 2.0)
-        found[j] = found[j] + moved[:, :, None] * moved[:, None, :]
+        moved = np.clip(share[rows, None] * (t - mean[rows, blocks[j]]), -4.0, 4.0)
+        found[j] = found[j].copy()
+        found[j][rows] += moved[:, :, None] * moved[:, None, :]
     return tuple(found)
 
 
-def _tail_shapes(sums: Sums) -> np.ndarray:
-    """Pareto k of the weights, and of the weights times each port's statistics.
+def _tail_shape(sums: Sums) -> np.ndarray:
+    """Pareto k (n,) of the weights.
 
     Draws without any weight are no part of the distribution whose tail is judged: with them, what is kept as a
     tail would be most of it.
     """
-    n, n_tails, n_kept = sums.tails.shape
-    k = pareto_k(sums.tails.reshape(n * n_tails, n_kept)).reshape(n, n_tails)
+    tails = sums.tails[:, 0]
+    n_kept = tails.shape[1]
+    k = pareto_k(tails)
     for i in np.flatnonzero(sums.impossible):
         length = min(tail_length(max(1, int(sums.count[i] - sums.impossible[i]))) + 1, n_kept)
-        k[i] = pareto_k(np.partition(sums.tails[i], n_kept - length, axis=1)[:, n_kept - length :])
+        k[i] = pareto_k(np.partition(tails[i : i + 1], n_kept - length, axis=1)[:, n_kept - length :])[0]
     return k
+
+
+def _stretch(problem: Problem, sums: Sums) -> np.ndarray:
+    """How many times the squared error of each port's statistics is raised, (n, number of ports).
+
+    An expectation may rest on a few draws whose weights are harmless, and its spread is then known no better than by so few. If
+    they come from a tail without a mean (``E exp(x)`` of N(0, 36) rests on draws six deviations out), more is to come.
+    """
+    tails = sums.tails[:, 1:]
+    top = tails.max(axis=2, keepdims=True)
+    x = np.exp(2 * (tails - np.where(np.isfinite(top), top, 0.0)))
+    behind = np.maximum(
+        x.sum(axis=2) ** 2 / np.maximum((x * x).sum(axis=2), 1e-300), 1.0
+    )  # 1 where nothing has a weight
+    stretch = np.maximum(0.9 + _FEW / behind, 1.0)  # from fifty draws on there is nothing to raise
+    continuous = np.array([not p.axis.discrete for p in (*problem.inputs, problem.output)])
+    few = (behind <= _FEW) & continuous
+    if few.any():
+        stretch[few] = np.where(pareto_k(tails[few]) > _ENDLESS, _STRETCH, stretch[few])
+    return stretch

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import Family
-from heliograph.oracles.problem import Problem
+from heliograph.oracles.problem import Problem, continuous_columns
 
-__all__ = ["Pieces", "Proposal", "draw", "log_density", "n_uniforms", "stand_in", "take_proposal"]
+__all__ = ["Pieces", "Proposal", "draw", "log_density", "n_uniforms", "take_proposal"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -84,7 +84,7 @@ def draw(problem: Problem, proposal: Proposal, uniforms: np.ndarray) -> np.ndarr
     if n_gaussians:
         i, j = np.nonzero((part >= n_products) & (part < n_products + n_gaussians))
         k = part[i, j] - n_products
-        columns = _columns(problem)
+        columns = continuous_columns(problem)
         z = special.ndtri(uniforms[i, j, 1 : 1 + len(columns)])
         u[i[:, None], j[:, None], columns] = proposal.means[i, k] + np.einsum("mab,mb->ma", proposal.roots[i, k], z)
     if proposal.pieces is not None:
@@ -111,7 +111,7 @@ def log_density(problem: Problem, proposal: Proposal, u: np.ndarray) -> np.ndarr
             total += port.axis.log_message(message, v) + port.axis.log_jacobian(v)
         terms.append(total)
     if proposal.means.shape[1]:
-        v = u[..., _columns(problem)]
+        v = u[..., continuous_columns(problem)]
         log_roots = np.log(np.diagonal(proposal.inverses, axis1=-2, axis2=-1)).sum(axis=-1)  # (n, K)
         for k in range(proposal.means.shape[1]):
             z = (v - proposal.means[:, None, k]) @ np.swapaxes(proposal.inverses[:, k], -1, -2)
@@ -143,34 +143,6 @@ def _log_along(pieces: Pieces, u: np.ndarray) -> np.ndarray:
     inside = (u >= pieces.low[k]) & (u <= pieces.high[k]) & (width > 0) & (pieces.share[k] > 0)
     height = np.where(inside, pieces.share[k], 1.0) / np.where(inside, width, 1.0)
     return np.where(inside, np.log(height), -np.inf)
-
-
-def stand_in(problem: Problem, scale: float, vague: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (n, C) and covariance (n, C, C) on the axes: twice the messages' own, or ``N(0, scale^2)`` where improper.
-
-    In rows that are `vague` a message broader than that has its place taken too.
-    """
-    n, columns = problem.n, _columns(problem)
-    mean, covariance = np.zeros((n, len(columns))), np.zeros((n, len(columns), len(columns)))
-    at = 0
-    for port in problem.continuous:
-        d = port.axis.n_coordinates
-        own = slice(at, at + d)
-        covariance[:, own, own] = scale**2 * np.eye(d)
-        proper = np.flatnonzero(port.message.proper)
-        if len(proper):
-            m, v = port.axis.moments(port.message[proper])
-            if vague is not None:
-                narrow = ~vague[proper] | (np.diagonal(v, axis1=1, axis2=2).max(axis=1) <= scale**2)
-                proper, m, v = proper[narrow], m[narrow], v[narrow]
-            mean[proper, own], covariance[proper, own, own] = m, 2.0 * v
-        at += d
-    return mean, covariance
-
-
-def _columns(problem: Problem) -> np.ndarray:
-    """Columns of the continuous inputs among the coordinates."""
-    return np.concatenate([np.arange(p.columns.start, p.columns.stop) for p in problem.continuous] or [np.arange(0)])
 
 
 def _log_sum(terms: list[np.ndarray]) -> np.ndarray:

@@ -1,0 +1,11 @@
+"""The axis on which an oracle integrates each family: real coordinates, densities on them, statistics, and the projection back.
+
+Start with `axis.py`, which says what every axis offers; `axis_of.py` says which belongs to which family. There is one file for
+each: `real_axis` (Gaussian), `log_axis` (Gamma), `logit_axis` (Beta), `vector_axis` (MultivariateGaussian), `simplex_axis`
+(Dirichlet), `discrete_axes` (Bernoulli, Categorical). `algebra.py` carries errors through linear maps.
+"""
+
+from heliograph.oracles.axes.axis import Axis, Line, Projection, Values
+from heliograph.oracles.axes.axis_of import axis_of
+
+__all__ = ["Axis", "Line", "Projection", "Values", "axis_of"]

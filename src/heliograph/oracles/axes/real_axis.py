@@ -1,0 +1,77 @@
+"""The axis of a Gaussian."""
+
+# ruff: noqa: D102 (what the methods do is said once, at `Axis`)
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from heliograph.families import Gaussian
+from heliograph.oracles.axes.algebra import LARGEST, errors_of, log_at_mode, matrix_of, sandwich
+from heliograph.oracles.axes.axis import Projection
+
+__all__ = ["RealAxis"]
+
+
+class RealAxis:
+    """A Gaussian on the real line."""
+
+    linear = True
+    n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 2, False
+    scale_is_log_gap, edge_depth, largest = False, 0.0, LARGEST
+
+    def value(self, u):
+        return u[..., 0]
+
+    def coordinates(self, x):
+        return x[..., None]
+
+    def log_message(self, message, u):
+        return message.reshape((message.size, 1)).log_density(u[..., 0])
+
+    def log_jacobian(self, u):
+        return np.zeros(u.shape[:-1])
+
+    def edge(self, x):
+        return np.zeros(x.shape, dtype=np.int8)
+
+    def mode(self, message):
+        a, b = message.naturals
+        safe = np.where(b > 0, b, 1.0)
+        return np.where(b > 0, a / safe, np.where(a < 0, -1e300, 1e300))
+
+    def log_highest(self, message):
+        _, b = message.naturals
+        return log_at_mode(self, message, b > 0)
+
+    def falls_off(self, message):
+        return message.naturals[1] > 0
+
+    def draw(self, message, uniforms):
+        z = special.ndtri(uniforms[..., :1])
+        return message.mean[:, None, None] + np.sqrt(message.variance)[:, None, None] * z
+
+    def moments(self, message):
+        mean, variance = message.chart_moments()
+        return mean[:, None], variance[:, None, None]
+
+    def broaden(self, message, factor):
+        return Gaussian.from_mean_variance(message.mean, factor * message.variance)
+
+    def statistics(self, u, centre, scale):
+        y = (u - centre[:, None]) / scale[:, None]
+        return np.concatenate([y, y * y], axis=-1)
+
+    def project(self, expected, covariance, centre, scale):
+        c, s = centre[:, 0], scale[:, 0]
+        mean, variance = expected[:, 0], expected[:, 1] - expected[:, 0] ** 2
+        sound = variance > 1e-12 * (1 + mean**2)  # below that it is rounding, not spread
+        variance = np.where(sound, variance, 1.0)
+        zero, one = np.zeros_like(s), np.ones_like(s)
+        plain = sandwich(matrix_of([[s, zero], [2 * c * s, s**2]]), covariance)
+        local = sandwich(matrix_of([[one, zero], [-2 * mean / variance, 1 / variance]]), covariance)
+        chart = sandwich(matrix_of([[s, zero], [zero, one]]), local)
+        kl = 0.5 * local[:, 0, 0] / variance + 0.25 * local[:, 1, 1]
+        se = errors_of(plain)
+        belief = Gaussian.from_mean_variance(c + s * mean, s**2 * variance)
+        return Projection(belief, (se[:, 0], se[:, 1]), plain, chart, kl, sound)

@@ -1,0 +1,10 @@
+"""Cheap reference beliefs: where the default operator starts from, so that only a small and smooth correction is left to learn.
+
+Start with `reference.py`, which chooses the way by the number of unknown numbers: `line.py` (one), `plane.py` (two),
+`linearisation.py` (three to five). `record.py` holds what all of them give back, and `output.py` the output's message on its chart.
+"""
+
+from heliograph.oracles.references.record import Reference
+from heliograph.oracles.references.reference import reference_of
+
+__all__ = ["Reference", "reference_of"]

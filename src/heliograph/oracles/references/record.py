@@ -1,0 +1,36 @@
+"""What a reference gives back, and the user's function as references call it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.oracles.sampler import Sampler, call, evaluate
+
+__all__ = ["Reference", "values"]
+
+
+class Reference(NamedTuple):
+    """Reference beliefs of one port, as moments on the chart of their family."""
+
+    moments: tuple[np.ndarray, np.ndarray]  # of the port in question: mean and variance (covariance for vectors)
+    summaries: np.ndarray  # (n, s) numbers without a unit that say how hard each row is
+    log_z: np.ndarray | None  # (n,); None unless that was the question
+    doubt: np.ndarray  # (n,) nats by which the reference itself depends on how fine it looked
+    n_evaluations: int
+
+
+def values(
+    rng: np.random.Generator, sampler: Sampler, inputs: dict[str, np.ndarray], n: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The function at n samples, and where it gave no number (None: nowhere).
+
+    Unlike an oracle, which draws where the mass is, a reference looks far out, where a function may well overflow.
+    """
+    out = np.asarray(call(rng, sampler, inputs, n))
+    if out.shape != (n,) or out.dtype.kind not in "fiub":
+        out = evaluate(rng, sampler, inputs)  # says what is wrong with it
+    out = out.astype(float, copy=False)
+    bad = ~np.isfinite(out)
+    return (np.where(bad, 1.0, out), bad) if bad.any() else (out, None)

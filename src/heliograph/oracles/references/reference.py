@@ -1,0 +1,64 @@
+"""A cheap reference belief for every port of a deterministic factor, from a few evaluations at each message.
+
+It is not an answer: nobody vouches for it. It is where the default operator starts from, since the correction that is
+left is small and smooth and so quickly learned. One unknown number, or two: moments on even nodes of their charts
+(`line.py`, `plane.py`); several: iterated posterior linearisation (`linearisation.py`). A stochastic,
+discrete or expensive factor has none, and the cavity takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.oracles.references.line import one_unknown
+from heliograph.oracles.references.linearisation import blocks_of, several_unknown
+from heliograph.oracles.references.plane import two_unknown
+from heliograph.oracles.references.record import Reference
+from heliograph.oracles.sampler import Sampler
+
+__all__ = ["reference_of"]
+
+Refer = Callable[..., Reference | None]  # of rng, incoming and the port in question; None asks for log Z
+
+
+def reference_of(sampler: Sampler) -> Refer | None:
+    """The way to refer messages of this factor; None if it can have no reference.
+
+    What it gives takes rows that are alike: at each port all point masses, all uniform or all proper. The last argument
+    names the port in question; None asks for log Z.
+    """
+    if sampler.stochastic or sampler.expensive or sampler.output not in (Gaussian, Gamma, Beta):
+        return None
+
+    def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
+        return _refer(rng, sampler, incoming, to)
+
+    return refer
+
+
+def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
+    constants, unknown = {}, {}
+    for port in sampler.inputs:
+        message = incoming[port]
+        if not isinstance(message, Family):
+            constants[port] = np.asarray(message)
+        elif message.point is not None:
+            constants[port] = message.point
+        elif isinstance(message, (Gaussian, Gamma, Beta, MultivariateGaussian)):
+            unknown[port] = message
+        else:
+            return None
+    out = incoming[sampler.child]
+    if not unknown or type(out) is not sampler.output or out.point is not None:
+        return None
+    if not all(m.proper.all() for m in unknown.values()):
+        return None
+    if len(unknown) == 1 and not isinstance(next(iter(unknown.values())), MultivariateGaussian):
+        return one_unknown(rng, sampler, unknown, constants, out, to)
+
+    refer = two_unknown if blocks_of(unknown)[1] == 2 else several_unknown
+    return refer(rng, sampler, unknown, constants, out, to)
