@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
+from heliograph.engine.plates import Exchange
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
 from heliograph.engine.status import unsent_sentence
-from heliograph.engine.tables import Tables
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
 from heliograph.families import Family
-from heliograph.graph.records import Graph, Node
+from heliograph.graph.records import Node
 from heliograph.graph.variable import Variable
 
 __all__ = ["Posterior"]
@@ -33,44 +33,44 @@ class Posterior:
 
     def __init__(
         self,
-        graph: Graph,
-        tables: Tables,
+        compiled: CompiledModel,
+        exchange: Exchange,
         trace: Trace,
         converged: bool,
+        status: str,
         error_estimate: float,
-        complete: Callable[[], None] | None = None,
-        late: frozenset[int] = frozenset(),
-        power: float = 1.0,
-        conduct: Any = None,
-        *,
-        status: str = "converged",
-        unsent: Unsent | None = None,
     ) -> None:
-        self._graph = graph
-        self._unfinished = tables
-        self._complete = complete  # sends the messages that only a reader needs
-        self._late = late  # the nodes that those messages go to
-        self._power, self._conduct = power, conduct
+        self._compiled, self._graph = compiled, compiled.graph
+        self._exchange = exchange  # over messages of its own
+        self._complete = not compiled.schedule.final  # whether the messages that only a reader needs were sent
         self.trace = trace
         self.converged = converged  # what this promises is in docs/convergence.md
         self.status = status  # the same in words: converged, or why not and what to do
-        self.unsent = Unsent() if unsent is None else unsent  # messages that could not be computed
         self.error_estimate = error_estimate  # nats that learned messages may have added to the posterior; 0 if none is
 
     @property
-    def _tables(self) -> Tables:
-        complete, self._complete = self._complete, None
-        if complete is not None:
-            missing = len(self.unsent)
-            complete()
-            if len(self.unsent) > missing:
-                self.converged, self.status = False, unsent_sentence(self._graph, self.unsent)
-                warnings.warn(self.status, OracleWarning if self.unsent.n_failed else ConvergenceWarning, stacklevel=4)
-        return self._unfinished
+    def unsent(self) -> Unsent:
+        """The messages that could not be computed."""
+        return self._exchange.unsent
+
+    def _send_the_rest(self) -> None:
+        """Send the messages that nothing in the loop reads, once."""
+        if self._complete:
+            return
+        self._complete = True
+        missing = len(self.unsent)
+        for task in self._compiled.schedule.final:
+            self._compiled.send(self._exchange, task)
+        self.trace.late = self._exchange.counts
+        if len(self.unsent) > missing:
+            self.converged, self.status = False, unsent_sentence(self._graph, self.unsent)
+            warnings.warn(self.status, OracleWarning if self.unsent.n_failed else ConvergenceWarning, stacklevel=4)
 
     def _belief(self, node: Node) -> Family:
         """The belief of a node, completed only if something is missing there."""
-        return (self._tables if node.position in self._late else self._unfinished).belief(node)
+        if node.position in self._compiled.late:
+            self._send_the_rest()
+        return self._exchange.tables.belief(node)
 
     @property
     def n_sweeps(self) -> int:
@@ -111,7 +111,8 @@ class Posterior:
     @cached_property
     def log_evidence(self) -> float:
         """``log p(observed)`` as EP estimates it; exact on trees of exact factors."""
-        return log_evidence(self._graph, self._tables, self._power, self._conduct)
+        self._send_the_rest()
+        return log_evidence(self._graph, self._compiled.plates, self._exchange)
 
     def as_prior(self) -> Mapping[str, Family]:
         """The beliefs of the user's unobserved variables by name, to be the priors of the next batch.

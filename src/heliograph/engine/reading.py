@@ -10,7 +10,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from heliograph.errors import AccuracyWarning, ModelError
-from heliograph.factors import Dot, dot_forward
+from heliograph.factors import dot_forward
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.affine import Affine, Inner, Stacked, Term, substitute, whole
 from heliograph.graph.overlaps import distribute, resolve
@@ -111,10 +111,8 @@ def dependent_groups(graph: Graph) -> list[np.ndarray]:
     seen = [np.zeros(n.size, bool) if n.observed is None else n.observed.is_point for n in graph.nodes]
     rows, columns, n = [], [], int(starts[-1])
     for plate in graph.plates:
-        for port, edge in plate.edges.items():
-            index = np.arange(plate.size) if edge.index is None else edge.index
-            if isinstance(plate.factor, Dot) and port == "w":
-                index = np.full(plate.size, 0 if edge.index is None else edge.index[0])
+        for edge in plate.edges.values():
+            index = edge.entries(plate.size)
             free = ~seen[edge.node][index]
             rows.append(n + np.flatnonzero(free))
             columns.append(starts[edge.node] + index[free])

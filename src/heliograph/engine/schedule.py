@@ -7,16 +7,16 @@ from them once after. A tree of exact factors has no cycle, so one pass is exact
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from heliograph.factors import Dot
-from heliograph.graph.records import Graph, Plate
+from heliograph.graph.records import Graph
 
-__all__ = ["Schedule", "Strand", "Task", "plan", "points_of", "strands"]
+__all__ = ["Schedule", "Strand", "Task", "plan", "strands"]
 
 
 class Task(NamedTuple):
@@ -41,17 +41,11 @@ class Schedule(NamedTuple):
     final: tuple[Task, ...]
 
 
-def points_of(graph: Graph, plate: Plate) -> frozenset[str]:
-    """The ports where every message is a point mass for the whole run: constants and observed variables."""
-    return frozenset(
-        port
-        for port in plate.factor.ports
-        if port not in plate.edges or graph.nodes[plate.edges[port].node].fully_observed
-    )
+Reads = Callable[[Task], tuple[str, ...]]  # the ports whose messages a direction depends on
 
 
-def plan(graph: Graph) -> Schedule:
-    """Sort every direction of every plate into its phase."""
+def plan(graph: Graph, reads_of: Reads) -> Schedule:
+    """Sort every direction of every plate into its phase; `reads_of` says what each depends on."""
     tasks = [
         Task(plate.position, port)
         for plate in graph.plates
@@ -61,7 +55,7 @@ def plan(graph: Graph) -> Schedule:
     into: dict[int, list[int]] = {}  # node -> tasks that send to it
     for k, t in enumerate(tasks):
         into.setdefault(graph.plates[t.plate].edges[t.to].node, []).append(k)
-    reads = [_reads(graph, t, tasks, into) for t in tasks]
+    reads = [_reads(graph, t, reads_of(t), tasks, into) for t in tasks]
     looped, before, after = _phases(reads)
     once = _in_order([k for k in range(len(tasks)) if before[k]], reads)
     final = _in_order([k for k in range(len(tasks)) if after[k]], reads)
@@ -69,19 +63,16 @@ def plan(graph: Graph) -> Schedule:
     return Schedule(tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final))
 
 
-def _reads(graph: Graph, task: Task, tasks: list[Task], into: dict[int, list[int]]) -> list[int]:
+def _reads(
+    graph: Graph, task: Task, ports: tuple[str, ...], tasks: list[Task], into: dict[int, list[int]]
+) -> list[int]:
+    """The tasks whose messages a task reads: all that meet at its ports, less its own where no element hears another."""
     plate = graph.plates[task.plate]
     found: list[int] = []
-    shared = isinstance(plate.factor, Dot)  # its rows meet in one vector, so each reads the others' messages
-    for port in plate.factor.depends(task.to, points_of(graph, plate)):
-        edge = plate.edges.get(port)
-        if edge is None:
-            continue
-        for k in into.get(edge.node, ()):
-            own = tasks[k] == (task.plate, port)
-            if own and edge.unique and not (shared and port == "w" and plate.size > 1):
-                continue
-            found.append(k)
+    for port in ports:
+        for k in into.get(plate.edges[port].node, ()):
+            if tasks[k] != (task.plate, port) or not plate.separate(port):
+                found.append(k)
     return found
 
 

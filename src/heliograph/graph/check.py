@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse
 
 from heliograph.errors import ModelError
-from heliograph.factors import Dot
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.families.base import as_real
 from heliograph.graph.records import Graph, Plate
@@ -222,9 +221,5 @@ def _known_vector(graph: Graph, position: int, meets: list[tuple[Plate, str]]) -
     seen = graph.nodes[position].observed
     if seen is None or seen.point is None:
         return False
-    for plate, port in meets:
-        if isinstance(plate.factor, Dot) and port == "w":
-            index = plate.edges[port].index
-            if seen.is_point[0 if index is None else index].any():
-                return True
-    return False
+    shared = [plate.edges[port] for plate, port in meets if plate.edges[port].shared]
+    return any(seen.is_point[edge.entries(1)].any() for edge in shared)

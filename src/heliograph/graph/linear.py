@@ -201,7 +201,7 @@ class Linear(Assembly):
     def _place_product(self, node: Node, inner: Inner) -> None:
         self._enter(node)
         entry = None if inner.node.size == 1 else np.array([inner.entry])
-        edges = {"w": Edge(inner.node.position, entry, True), "out": Edge(node.position, None, True)}
+        edges = {"w": Edge(inner.node.position, entry, True, shared=True), "out": Edge(node.position, None, True)}
         self._add_plate(Plate(len(self.graph.plates), "dot", Dot(), node.shape, edges, {"x": inner.x}))
 
     def _place_stack(self, node: Node, stacked: Stacked) -> None:

@@ -39,10 +39,7 @@ def variables_in_loops(graph: Graph) -> list[str]:
         for port in ports:
             edge = plate.edges[port]
             node = graph.nodes[edge.node]
-            index = np.arange(node.size) if edge.index is None else np.asarray(edge.index)
-            rows = np.arange(plate.size)
-            if len(index) != plate.size:  # one vector for the whole plate
-                index = np.zeros(plate.size, dtype=int) if edge.index is None else np.full(plate.size, index[0])
+            index, rows = edge.entries(plate.size), np.arange(plate.size)
             if node.observed is not None:
                 free = ~node.observed.is_point[index]
                 index, rows = index[free], rows[free]
@@ -80,12 +77,10 @@ def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
                 continue
             for port in ports:
                 meets.setdefault(graph.plates[k].edges[port].node, []).append((k, port))
-        for node, ends in meets.items():
+        for ends in meets.values():
             if len(ends) == 1:
                 k, port = ends[0]
-                edge = graph.plates[k].edges[port]
-                touched = graph.nodes[node].size if edge.index is None else len(edge.index)
-                if edge.unique and touched == graph.plates[k].size and port in open_ports[k]:
+                if graph.plates[k].separate(port) and port in open_ports[k]:
                     open_ports[k] = [p for p in open_ports[k] if p != port]
                     changed = True
     return [(graph.plates[k], ports) for k, ports in open_ports.items() if ports]

@@ -61,6 +61,13 @@ class Edge(NamedTuple):
     node: int
     index: np.ndarray | None  # (plate size,) entry of the node that each element touches; None: the same, in order
     unique: bool  # no entry is touched twice
+    shared: bool = False  # all elements touch one entry (`index` holds it; None: the first) and send it one message together
+
+    def entries(self, size: int) -> np.ndarray:
+        """The entry of the node that each of a plate's `size` elements touches."""
+        if self.shared:
+            return np.full(size, 0 if self.index is None else self.index[0])
+        return np.arange(size) if self.index is None else self.index
 
 
 @dataclass(eq=False)
@@ -78,6 +85,19 @@ class Plate:
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+    def separate(self, port: str) -> bool:
+        """Whether no two elements touch the same entry at this port, so that none hears what another said there."""
+        edge = self.edges[port]
+        return edge.unique and not (edge.shared and self.size > 1)
+
+    def points(self, graph: Graph) -> frozenset[str]:
+        """The ports where every message is a point mass for the whole run: constants and observed variables."""
+        return frozenset(
+            port
+            for port in self.factor.ports
+            if port not in self.edges or graph.nodes[self.edges[port].node].fully_observed
+        )
 
 
 @dataclass(eq=False)

@@ -5,13 +5,14 @@ Errors of learned messages that reach the same unknowns add up, those of rows th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.graph.records import Graph, Plate
 
 __all__ = ["Shared", "shared_by_factor"]
 
@@ -24,23 +25,23 @@ class Shared(NamedTuple):
     together: int  # learning elements at most that are connected with one another through unobserved variables
 
 
-def shared_by_factor(graph: Graph) -> dict[int, Shared]:
-    """For each factor that learns, by its ``id``."""
-    plates = [p for p in graph.plates if p.factor.learns]
+def shared_by_factor(graph: Graph, learning: Sequence[int]) -> dict[int, Shared]:
+    """What the elements of each learning factor share, by the ``id`` of the factor; `learning` holds their plates' positions."""
+    plates = [graph.plates[k] for k in learning]
     if not plates:
         return {}
     together = _together(graph, plates)
     found: dict[int, Shared] = {}
     for plate in plates:
         old = found.get(id(plate.factor), Shared(0, 0, 0))
-        unknowns = old.unknowns + min(plate.size, _unknowns(graph, plate))
+        unknowns = old.unknowns + min(plate.size, _unknowns(graph, plate, set(learning)))
         found[id(plate.factor)] = Shared(
             old.size + plate.size, unknowns, max(old.together, together[plate.position], 1)
         )
     return found
 
 
-def _unknowns(graph: Graph, plate: Plate) -> int:
+def _unknowns(graph: Graph, plate: Plate, learning: set[int]) -> int:
     """Scalars of the user's unobserved variables that a plate's own inputs and output are made of."""
     seen: set[int] = set()
     waiting = [edge.node for edge in plate.edges.values()]
@@ -54,7 +55,7 @@ def _unknowns(graph: Graph, plate: Plate) -> int:
             total += node.size * (node.dimension or 1)
             continue
         for other, _ in graph.edges_of(node.position):
-            if other is not plate and not other.factor.learns:
+            if other is not plate and other.position not in learning:
                 waiting += [edge.node for edge in other.edges.values()]
     return max(total, 1)
 
@@ -69,7 +70,7 @@ def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
             seen[first[node.position] : first[node.position + 1]] = node.observed.is_point
     pairs = []
     for plate in graph.plates:
-        ends = [first[e.node] + _entries(graph, plate, e) for e in plate.edges.values() if e.node in open_nodes]
+        ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
         for other in ends[1:]:
             a, b = np.broadcast_arrays(ends[0], other)
             free = ~(seen[a] | seen[b])
@@ -79,7 +80,7 @@ def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
     n_parts, part = connected_components(links, directed=False)
     elements = {}
     for plate in plates:
-        ends = [first[e.node] + _entries(graph, plate, e) for e in plate.edges.values() if e.node in open_nodes]
+        ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
         elements[plate.position] = [np.broadcast_to(part[e], (plate.size,)) for e in ends]
     counts = np.zeros(n_parts, dtype=int)
     for parts in elements.values():
@@ -88,11 +89,3 @@ def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
     return {
         position: int(max((counts[p].max(initial=1) for p in parts), default=1)) for position, parts in elements.items()
     }
-
-
-def _entries(graph: Graph, plate: Plate, edge: Edge) -> np.ndarray:
-    """The entry of its node that each element of a plate touches; one number where all touch the same."""
-    if edge.index is not None:
-        return np.asarray(edge.index)
-    size = graph.nodes[edge.node].size
-    return np.arange(plate.size) if size == plate.size else np.zeros(1, dtype=int)
