@@ -5,7 +5,16 @@ from heliograph.numerics.sparse.factor import Factor, covariance, factorise, sam
 from heliograph.numerics.sparse.inverse import Inverse, invert, variances
 from heliograph.numerics.sparse.placing import Placed, core_precision, gram, place
 from heliograph.numerics.sparse.plan import Budget, Plan, TooExpensiveError, analyse
-from heliograph.numerics.sparse.rows import Dense, Rows, apply, apply_transposed, concatenate, information, make_rows
+from heliograph.numerics.sparse.rows import (
+    Dense,
+    Rows,
+    apply,
+    apply_transposed,
+    concatenate,
+    entries,
+    information,
+    make_rows,
+)
 
 __all__ = [
     "Budget",
@@ -23,6 +32,7 @@ __all__ = [
     "concatenate",
     "core_precision",
     "covariance",
+    "entries",
     "factorise",
     "gram",
     "information",

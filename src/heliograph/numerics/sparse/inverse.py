@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.numerics.sparse.batched import inverse_from_cholesky
 from heliograph.numerics.sparse.factor import Factor, blocks
-from heliograph.numerics.sparse.placing import Placed
+from heliograph.numerics.sparse.placing import Placed, from_upper_triangles
 from heliograph.numerics.sparse.plan import Group
 
 __all__ = ["Inverse", "invert", "variances"]
@@ -68,9 +68,11 @@ def variances(inverse: Inverse, placed: Placed) -> np.ndarray:
     covariance of the core and ``g = c - B' inv(Q) s``.
     """
     q, rows, plan = placed.rows.width, placed.rows, placed.plan
-    out = (placed.from_inverse @ inverse.values).reshape(-1, q, q)
+    if placed.from_inverse is None or placed.from_core is None:
+        raise ValueError("these rows were placed with queried=False")
+    out = from_upper_triangles(placed.from_inverse @ inverse.values, q)
     if plan.n_core and placed.core_alone:
-        out += (placed.from_core @ inverse.core.ravel()).reshape(-1, q, q)
+        out += from_upper_triangles(placed.from_core @ inverse.core.ravel(), q)
     elif plan.n_core:
         for low in range(0, rows.n_rows, CHUNK * q):
             g = _over_core(placed, inverse.factor.border, slice(low, min(low + CHUNK * q, rows.n_rows)))

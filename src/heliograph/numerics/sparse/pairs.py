@@ -12,6 +12,9 @@ from heliograph.numerics.sparse.rows import Rows
 __all__ = ["Pairs", "count_pairs", "pairs_of"]
 
 
+CHUNK = 1 << 15  # pairs: the arrays made from a batch stay in the cache
+
+
 class Pairs(NamedTuple):
     """Pairs of entries, the first not after the second, of sites with equally many entries."""
 
@@ -27,12 +30,15 @@ def count_pairs(rows: Rows) -> int:
 
 
 def pairs_of(rows: Rows) -> Iterator[Pairs]:
-    """Every pair of entries in each site (an entry with itself as well), batched over sites of one length."""
+    """Every pair of entries in each site (an entry with itself as well), in batches of sites with equally many."""
     begin = rows.indptr[:: rows.width]
     length = np.diff(begin)
     for count in np.flatnonzero(np.bincount(length)):
         if count == 0:
             continue
-        site = np.flatnonzero(length == count)
+        sites = np.flatnonzero(length == count)
         p, q = np.triu_indices(int(count))
-        yield Pairs(site, begin[site][:, None] + p, begin[site][:, None] + q)
+        step = max(1, CHUNK // len(p))
+        for low in range(0, len(sites), step):
+            site = sites[low : low + step]
+            yield Pairs(site, begin[site][:, None] + p, begin[site][:, None] + q)

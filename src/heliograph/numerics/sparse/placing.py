@@ -3,85 +3,127 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from heliograph.numerics.sparse.pairs import pairs_of
+from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
 from heliograph.numerics.sparse.plan import Plan, TooExpensiveError, find
 from heliograph.numerics.sparse.rows import Dense, Rows, weigh
 
-__all__ = ["Placed", "core_precision", "gram", "place"]
+__all__ = ["Placed", "core_precision", "from_upper_triangles", "gram", "place", "upper_triangles"]
 
 CHUNK = 4096  # rows: a weighed block of 50 columns stays in the second-level cache
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Rows, and where their pairs of entries lie in the values of a plan."""
+    """Rows, and where their pairs of entries lie in the values of a plan.
+
+    The weights of a site of q rows are taken as the q (q + 1) / 2 numbers of the upper triangle.
+    """
 
     plan: Plan
     rows: Rows
     matrix: sparse.csr_array  # (m, n) the sparse part of A, columns in the order of elimination
     to_values: sparse.csr_array  # (fill, weights)
-    from_inverse: sparse.csr_array  # (weights, values up to the border)
-    from_core: sparse.csr_array  # (weights, D D)
+    from_inverse: sparse.csr_array | None  # (weights, values up to the border)
+    from_core: sparse.csr_array | None  # (weights, D D)
     core_alone: bool  # no row has an entry outside the core, nor a dense part
     dense: tuple[Dense, ...]  # whole sites, `start` counted in the core
 
 
-def place(plan: Plan, rows: Rows) -> Placed:
-    """Find the places of `rows` in the values; every site must join only variables that the analysed rows join."""
+class _Triples(NamedTuple):
+    """For each pair of entries: which weight, which place of the values, and the product of the coefficients."""
+
+    weight: np.ndarray
+    where: np.ndarray
+    product: np.ndarray
+    on_diagonal: np.ndarray  # both entries are of one variable
+    in_one_row: np.ndarray  # two different entries of one row
+    in_two_rows: np.ndarray
+
+
+def place(plan: Plan, rows: Rows, *, queried: bool = True) -> Placed:
+    """Find the places of `rows` in the values.
+
+    Parameters
+    ----------
+    plan : Plan
+        Within its budget.
+    rows : Rows
+        Every site must join only variables that the analysed rows join.
+    queried : bool
+        Whether variances of these rows will be wanted; those of priors and data are not, and are then not prepared.
+    """
     if plan.layout is None:
         raise TooExpensiveError(f"a joint solve takes {plan.flops:.1e} operations and {plan.bytes:.1e} bytes")
-    q = rows.width
     number = plan.number[rows.indices]
-    part = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)) % q  # the entry's row in its site
-    sites, places, values, halves = [], [], [], []
-    for pairs in pairs_of(rows):
-        x, y = number[pairs.first].ravel(), number[pairs.second].ravel()
-        i, j = part[pairs.first].ravel(), part[pairs.second].ravel()
-        product = (rows.values[pairs.first] * rows.values[pairs.second]).ravel()
-        itself = (pairs.first == pairs.second).ravel()
-        where = _find(plan, np.minimum(x, y), np.maximum(x, y))
-        half = np.where(x == y, 1.0, 0.5)  # an entry off the diagonal is stored once and counts twice
-        site = np.repeat(pairs.site, pairs.first.shape[1]) * q * q
-        sites.append(site + i * q + j)
-        values.append(np.where(~itself & (i == j), 2 * product, product))
-        places.append(where)
-        halves.append(half)
-        if q > 1:
-            other = np.flatnonzero(i != j)
-            sites.append((site + j * q + i)[other])
-            values.append(product[other])
-            places.append(where[other])
-            halves.append(half[other])
-    weight, where = _join(sites, np.int64), _join(places, np.int64)
-    value, half = _join(values, float), _join(halves, float)
-    n_weights = rows.n_sites * q * q
-    return Placed(
-        plan,
-        rows,
-        sparse.csr_array((rows.values, number, rows.indptr), shape=(rows.n_rows, len(plan.order))),
-        sparse.csr_array((value * half, (where, weight)), shape=(plan.fill, n_weights)),
-        _columns_of(value, weight, where, n_weights, slice(0, plan.border.start)),
-        _columns_of(value, weight, where, n_weights, plan.core),
-        not rows.dense and bool((number >= plan.n_sparse).all()),
-        tuple(_whole_sites(plan, rows, d) for d in rows.dense),
-    )
+    triples = _triples(plan, rows, number)
+    weight, where, product = triples[:3]
+    shape = (plan.fill, rows.n_sites * (rows.width * (rows.width + 1) // 2))
+    # Off the diagonal an entry is stored once. On it, two entries in two rows of a site meet twice.
+    up = np.where(triples.on_diagonal & triples.in_two_rows, 2.0, 1.0) * product
+    to_values = sparse.csr_array((up, (where, weight)), shape=shape)
+    from_inverse = from_core = None
+    if queried:  # two different entries of one row meet twice in its variance
+        down = np.where(triples.in_one_row, 2.0, 1.0) * product
+        from_inverse = _columns_of(down, weight, where, shape[1], slice(0, plan.border.start))
+        from_core = _columns_of(down, weight, where, shape[1], plan.core)
+    matrix = sparse.csr_array((rows.values, number, rows.indptr), shape=(rows.n_rows, len(plan.order)))
+    core_alone = not rows.dense and bool((number >= plan.n_sparse).all())
+    dense = tuple(_whole_sites(plan, rows, d) for d in rows.dense)
+    return Placed(plan, rows, matrix, to_values, from_inverse, from_core, core_alone, dense)
 
 
-def _join(arrays: list[np.ndarray], kind: type) -> np.ndarray:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=kind)
+def _triples(plan: Plan, rows: Rows, number: np.ndarray) -> _Triples:
+    """Weights, places and products of all pairs of entries."""
+    q, n = rows.width, count_pairs(rows)
+    part = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)) % q  # an entry's row in its site
+    upper = np.zeros((q, q), dtype=np.int64)
+    upper[np.triu_indices(q)] = np.arange(q * (q + 1) // 2)
+    index = np.int32 if max(plan.fill, rows.n_sites * q * q) < 2**31 else np.int64  # what SciPy would convert to
+    out = _Triples(np.empty(n, index), np.empty(n, index), np.empty(n), *(np.empty(n, dtype=bool) for _ in range(3)))
+    done = 0
+    for site, first, second in pairs_of(rows):
+        to = slice(done, done + first.size)
+        x, y, i, j = number[first], number[second], part[first], part[second]
+        out.weight[to] = (site[:, None] * (q * (q + 1) // 2) + upper[i, j]).ravel()
+        out.where[to] = _find(plan, np.minimum(x, y).ravel(), np.maximum(x, y).ravel())
+        out.product[to] = (rows.values[first] * rows.values[second]).ravel()
+        out.on_diagonal[to] = (x == y).ravel()
+        out.in_one_row[to] = ((i == j) & (first != second)).ravel()
+        out.in_two_rows[to] = (i != j).ravel()
+        done = to.stop
+    return out
 
 
-def _columns_of(value: np.ndarray, row: np.ndarray, column: np.ndarray, n_rows: int, wanted: slice) -> sparse.csr_array:
+def _columns_of(
+    value: np.ndarray, row: np.ndarray, column: np.ndarray, n_rows: int, wanted: slice
+) -> sparse.csr_array:
     """The sparse matrix of the entries whose column is `wanted`, these columns alone."""
     shape = (n_rows, wanted.stop - wanted.start)
     kept = (column >= wanted.start) & (column < wanted.stop)
     if not kept.all():
         value, row, column = value[kept], row[kept], column[kept]
     return sparse.csr_array((value, (row, column - wanted.start)), shape=shape)
+
+
+def upper_triangles(matrices: np.ndarray) -> np.ndarray:
+    """Upper triangles of (k, q, q) symmetric matrices, flat; numbers (k,) stay as they are."""
+    if matrices.ndim == 1:
+        return matrices
+    i, j = np.triu_indices(matrices.shape[1])
+    return matrices[:, i, j].ravel()
+
+
+def from_upper_triangles(flat: np.ndarray, q: int) -> np.ndarray:
+    """The symmetric matrices (k, q, q) again."""
+    i, j = np.triu_indices(q)
+    out = np.empty((flat.size // len(i), q, q))
+    out[:, i, j] = out[:, j, i] = flat.reshape(-1, len(i))
+    return out
 
 
 def _find(plan: Plan, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -118,7 +160,7 @@ def gram(placed: Placed, tau: np.ndarray) -> np.ndarray:
     """
     rows, plan = placed.rows, placed.plan
     tau = np.asarray(tau, dtype=float)
-    values = placed.to_values @ tau.ravel()
+    values = placed.to_values @ upper_triangles(tau)
     core = values[plan.core].reshape(plan.n_core, plan.n_core)
     for at, dense in enumerate(placed.dense):
         _add_dense(placed, values, dense, tau)
