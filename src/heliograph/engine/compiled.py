@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from heliograph.engine.blocks.graph import with_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
 from heliograph.engine.schedule import Schedule, Task, plan
 from heliograph.engine.tables import Rows
@@ -19,6 +20,7 @@ class CompiledModel(NamedTuple):
     plates: tuple[PlateKind, ...]
     schedule: Schedule
     late: frozenset[int]  # nodes to which some messages are sent only when a posterior is read
+    met: frozenset[int]  # nodes of blocks that other factors meet: where their beliefs rest, so does the joint one
 
     def send(self, exchange: Exchange, task: Task, damping: float = 0.0, rows: Rows = None) -> None:
         """Send one direction of one plate."""
@@ -35,17 +37,26 @@ class CompiledModel(NamedTuple):
         """The positions of the plates whose messages are learned."""
         return [k for k, plate in enumerate(self.plates) if plate.n_learned]
 
+    @property
+    def joint_tasks(self) -> list[Task]:
+        """What blocks send in a sweep."""
+        return [t for t in self.schedule.sweep if self.graph.plates[t.plate].edges[t.to].joint]
+
     def watched(self) -> list[Node]:
         """The nodes whose beliefs show whether the run has settled: the user's, or all where none is the user's."""
         free = [n for n in self.graph.nodes if not n.fully_observed and n.position not in self.late]
-        return [n for n in free if n.given] or free
+        shown = [n for n in free if n.given or n.position in self.met]
+        return shown if any(n.given for n in shown) else free
 
 
-def compile_model(graph: Graph) -> CompiledModel:
-    """Choose the kind of every plate and the phase of every message."""
+def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
+    """Choose what is kept joint, the kind of every plate and the phase of every message."""
+    graph = with_blocks(graph) if structure != "factorised" else graph
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}
     every = {Task(p.position, port) for p in graph.plates for port in p.edges}
     late = frozenset(graph.plates[t.plate].edges[t.to].node for t in every - in_loop)
-    return CompiledModel(graph, plates, schedule, late)
+    joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
+    met = joint & {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
+    return CompiledModel(graph, plates, schedule, late, frozenset(met))

@@ -38,8 +38,9 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is looked at in the end
         centres = _centres(graph, plates, tables)
         total = 0.0
+        joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
         for node in graph.nodes:
-            if node.fully_observed:
+            if node.fully_observed or node.position in joint:  # a block counts its own nodes
                 continue
             belief = tables.belief(node)
             a = log_normaliser(belief, centres.get(node.position))

@@ -72,4 +72,4 @@ def _checked_run(model: Builder, options: RunOptions) -> Run:
     check_options(options)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     check_graph(graph)
-    return Run(compile_model(graph), options)
+    return Run(compile_model(graph, options.structure), options)

@@ -50,6 +50,8 @@ class RunOptions:
         Of everything random: a whole number or a generator.
     executor
         Of `concurrent.futures`, for oracles that can share their work.
+    structure
+        "auto" and "joint" keep what is jointly Gaussian joint; "factorised" sends messages between single variables.
     """
 
     operator: str | Operator = "learned"
@@ -63,6 +65,7 @@ class RunOptions:
     stop: StopRule | None = None
     seed: int | np.random.Generator | np.random.SeedSequence = 0
     executor: Executor | None = None
+    structure: str = "auto"
 
     @property
     def rule(self) -> StopRule:

@@ -20,7 +20,7 @@ __all__ = ["check_options"]
 def check_options(options: RunOptions) -> None:
     """Raise a `ModelError` that names the setting and what it may be; every setting is looked at, used or not."""
     _check_numbers(options.damping, options.power, options.tolerance, options.max_sweeps, options.seed)
-    _check_words(options.schedule, options.improper)
+    _check_words(options.schedule, options.improper, options.structure)
     _check_objects(options.stop, options.executor)
     if not isinstance(options.operator, str) or options.operator not in operator_names():
         make_operator(options.operator)  # raises unless it is an object that can send
@@ -29,7 +29,9 @@ def check_options(options: RunOptions) -> None:
         _check_progress(options.progress)
 
 
-def _check_words(schedule: object, improper: object) -> None:
+def _check_words(schedule: object, improper: object, structure: object) -> None:
+    if not isinstance(structure, str) or structure not in ("auto", "joint", "factorised"):
+        raise ModelError(f"structure must be 'auto', 'joint' or 'factorised', not {in_words(structure)}")
     if not isinstance(schedule, str) or schedule not in ("parallel", "sequential"):
         raise ModelError(f"schedule must be 'parallel' or 'sequential', not {in_words(schedule)}")
     if not isinstance(improper, str) or improper not in POLICIES:

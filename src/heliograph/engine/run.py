@@ -27,6 +27,7 @@ from heliograph.kernels.blas import one_blas_thread
 __all__ = ["Run"]
 
 _AT_REST = 5  # sweeps at rest in which messages could still not be computed: they never will be
+_MOST_VISITS = 50  # groups of elements after each of which a block is solved, in the sequential schedule
 _HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after which going on would show nothing
 
 
@@ -126,10 +127,14 @@ class Run:
                 compiled.send(exchange, task, damping)
             return
         forth = sweep % 2 == 1  # forth, then back: two sweeps are exact on a chain
+        blocks = compiled.joint_tasks
         for strand in self._strands if forth else self._strands[::-1]:
-            for i in range(strand.size) if forth else range(strand.size - 1, -1, -1):
+            visits = _visits(strand.size, _MOST_VISITS if blocks else strand.size)
+            for rows in visits if forth else visits[::-1]:
                 for task in strand.tasks:
-                    compiled.send(exchange, task, damping, slice(i, i + 1))
+                    compiled.send(exchange, task, damping, rows)
+                for task in blocks:
+                    compiled.send(exchange, task)
         self.tables.refresh()
 
     # ---- measuring ----------------------------------------------------------------------------------------------
@@ -174,6 +179,12 @@ class Run:
         words = status(self.compiled.graph, info, converged, unsent, single_pass=single_pass)
         estimate = self._exchange.learning.error_estimate()
         return Posterior(self.compiled, exchange, self.trace, converged, words, estimate)
+
+
+def _visits(size: int, most: int) -> list[slice]:
+    """The elements of a strand in their order: one at a time, or in equal groups where there would be too many."""
+    ends = np.linspace(0, size, min(size, most) + 1).astype(int)
+    return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
 
 def _clock() -> float:

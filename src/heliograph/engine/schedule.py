@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from heliograph.graph.records import Graph
+from heliograph.graph.records import Graph, Node
 
 __all__ = ["Schedule", "Strand", "Task", "plan", "strands"]
 
@@ -59,7 +59,11 @@ def plan(graph: Graph, reads_of: Reads) -> Schedule:
     looped, before, after = _phases(reads)
     once = _in_order([k for k in range(len(tasks)) if before[k]], reads)
     final = _in_order([k for k in range(len(tasks)) if after[k]], reads)
-    sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k]])
+    # what a block says of the user's variables belongs to the sweep, though nothing in it reads that
+    in_loop = {tasks[k].plate for k in range(len(tasks)) if looped[k] and _joint(graph, tasks[k])}
+    shown = {k for k in final if tasks[k].plate in in_loop and _receiver(graph, tasks[k]).given}
+    sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k] or k in shown])
+    final = [k for k in final if k not in shown]
     return Schedule(tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final))
 
 
@@ -136,13 +140,23 @@ def _in_order(chosen: list[int], reads: list[list[int]]) -> list[int]:
 
 def _down_and_back(graph: Graph, tasks: list[Task]) -> tuple[Task, ...]:
     """Plates in the order they were made, each to its child; then in reverse, each to its parents."""
-    down = sorted((t for t in tasks if t.to == graph.plates[t.plate].factor.child), key=lambda t: t.plate)
-    back = sorted((t for t in tasks if t.to != graph.plates[t.plate].factor.child), key=lambda t: -t.plate)
-    return (*down, *back)
+    plain = [t for t in tasks if not _joint(graph, t)]
+    down = sorted((t for t in plain if t.to == graph.plates[t.plate].factor.child), key=lambda t: t.plate)
+    back = sorted((t for t in plain if t.to != graph.plates[t.plate].factor.child), key=lambda t: -t.plate)
+    return (*down, *back, *(t for t in tasks if _joint(graph, t)))  # a block answers all that was said in a sweep
+
+
+def _joint(graph: Graph, task: Task) -> bool:
+    return graph.plates[task.plate].edges[task.to].joint
+
+
+def _receiver(graph: Graph, task: Task) -> Node:
+    return graph.nodes[graph.plates[task.plate].edges[task.to].node]
 
 
 def strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
     """The tasks of a sweep grouped for the sequential schedule."""
+    sweep = tuple(t for t in sweep if not _joint(graph, t))  # a block has no elements to visit
     plates = sorted({t.plate for t in sweep})
     group = {p: p for p in plates}
 

@@ -35,6 +35,7 @@ class Tables:
         self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
         self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
         self._observed: dict[tuple[int, str], Family] = {}
+        self.n_changes = 0  # by which a block sees whether what it was told is still the same
         for plate in graph.plates:
             for port, edge in plate.edges.items():
                 self._meets[edge.node].append((plate, port))
@@ -43,7 +44,7 @@ class Tables:
                     self.sent[plate.position, port] = node.uniform()
                     self.absorbed[plate.position] = Gaussian.uniform((plate.size,))
                     continue
-                self.sent[plate.position, port] = node.uniform(plate.size)
+                self.sent[plate.position, port] = node.uniform(node.size if edge.joint else plate.size)
                 if edge.index is not None:
                     self._scattered[plate.position, port] = node.uniform()
                 if node.observed is not None:
@@ -106,9 +107,21 @@ class Tables:
             product = overlaid(product, seen if rows is None else seen[rows])
         return product
 
+    def others(self, plate: Plate, port: str) -> Family:
+        """The product of what all other plates told the node at a port, entry by entry of the node."""
+        node = self.graph.nodes[plate.edges[port].node]
+        product: Family | None = None
+        for other, name in self._meets[node.position]:
+            key = other.position, name
+            if key != (plate.position, port):
+                part = self._scattered.get(key, self.sent[key])
+                product = part if product is None else times(node, product, part, other)
+        return node.uniform() if product is None else product
+
     # ---- writing ------------------------------------------------------------------------------------------------
     def store(self, plate: Plate, port: str, message: Family, rows: Rows) -> None:
         """Record a message; the node's total follows."""
+        self.n_changes += 1
         key = (plate.position, port)
         edge = plate.edges[port]
         if rows is None:
@@ -153,6 +166,7 @@ class Tables:
         node = self.graph.nodes[edge.node]
         self.sent[plate.position, port] = message if edge.index is None else scattered(node, edge.index, message)
         self.absorbed[plate.position] = absorbed
+        self.n_changes += 1
         self._total.pop(edge.node, None)
 
     def shift_shared(
@@ -172,6 +186,7 @@ class Tables:
             a[rows] = b
         changed = total.from_naturals(total.naturals)  # a new value, so that cached moments are not taken for its own
         self._total[edge.node] = changed
+        self.n_changes += 1
         return changed
 
     # ---- whole states -------------------------------------------------------------------------------------------
@@ -192,6 +207,7 @@ class Tables:
         for name, table in snapshot.items():
             setattr(self, name, {k: keep(m) for k, m in table.items()})
         self._total = {}
+        self.n_changes += 1
 
     def view(self, copy: bool) -> Tables:
         """A second table of the same messages, which later sweeps leave alone."""

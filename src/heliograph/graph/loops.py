@@ -39,13 +39,18 @@ def variables_in_loops(graph: Graph) -> list[str]:
         for port in ports:
             edge = plate.edges[port]
             node = graph.nodes[edge.node]
-            index, rows = edge.entries(plate.size), np.arange(plate.size)
+            if edge.joint:  # what is connected in a block is one element
+                rows = plate.factor.elements_of(port)  # type: ignore[attr-defined]
+                index = np.flatnonzero(rows >= 0)
+                rows = rows[index]
+            else:
+                index, rows = edge.entries(plate.size), np.arange(plate.size)
             if node.observed is not None:
                 free = ~node.observed.is_point[index]
                 index, rows = index[free], rows[free]
             entries.append(first[edge.node] + index)
             elements.append(n_elements + rows)
-        n_elements += plate.size
+        n_elements += getattr(plate.factor, "n_elements", plate.size)
     looped = _on_loops(np.concatenate(entries), np.concatenate(elements), int(first[-1]), n_elements)
     found = np.unique(np.searchsorted(first, looped, side="right") - 1)
     names = [graph.nodes[k].name for k in found if graph.nodes[k].given]
@@ -71,7 +76,7 @@ def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
         changed = False
         meets: dict[int, list[tuple[int, str]]] = {}
         for k, ports in open_ports.items():
-            if len(ports) == 1:
+            if len(ports) == 1 and not _joins(graph.plates[k], ports[0]):
                 open_ports[k] = []
                 changed = True
                 continue
@@ -103,3 +108,11 @@ def _on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_eleme
     n_vertices = np.bincount(label[vertices], minlength=label.max() + 1)
     n_edges = np.bincount(label[entries], minlength=label.max() + 1)
     return np.unique(entries[(n_edges >= n_vertices)[label[entries]]])
+
+
+def _joins(plate: Plate, port: str) -> bool:
+    """Whether a block joins several entries of the node at a port."""
+    if not plate.edges[port].joint:
+        return False
+    element = plate.factor.elements_of(port)  # type: ignore[attr-defined]
+    return bool((np.bincount(element[element >= 0], minlength=1) > 1).any())

@@ -1,0 +1,272 @@
+"""A block as one dense linear system: the right thing up to some hundred base scalars, and for long ``X @ w``.
+
+The precision is ``Q = sum of weight a a'`` over the rows of known weight, which is summed once, and over the sites, which
+is summed again in every sweep. Variances are squared lengths of whitened rows, so none is negative.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+
+from heliograph.engine.blocks.compile import Known
+from heliograph.engine.blocks.rows import Rows, image, take
+from heliograph.factors import dot_backward, dot_forward
+
+__all__ = ["DenseSystem", "Solution", "VectorSites", "covariances", "moments"]
+
+_LARGEST = 4_000_000  # numbers up to which rows are laid out as one dense matrix
+_MOST_APART = 32  # sites that are conditioned on one another one by one
+_CHUNK = 2**21  # numbers of a temporary
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class VectorSites(NamedTuple):
+    """Messages on vectors of expressions: d rows each, with a precision matrix."""
+
+    rows: Rows  # (m d,)
+    shift: np.ndarray  # (m, d)
+    precision: np.ndarray  # (m, d, d)
+
+
+class Cavities(NamedTuple):
+    """What is known of some expressions without their own sites."""
+
+    sites: np.ndarray  # (m,) their numbers
+    mean: np.ndarray  # (m,)
+    variance: np.ndarray  # (m,)
+
+
+class Solution(NamedTuple):
+    """The joint belief of the base scalars."""
+
+    mean: np.ndarray  # (N,)
+    root: np.ndarray  # (N, N) R with R R' the covariance
+    log_det: float  # of the precision, given what is fixed
+    n_free: int  # base scalars less those that exact values fix
+
+
+class DenseSystem:
+    """The linear system of one block."""
+
+    def __init__(self, known: Known, rows: Rows, n_sites: int) -> None:
+        """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites."""
+        self.known = known._replace(rows=laid_out(known.rows))
+        self.shown = laid_out(rows)
+        self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
+        self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
+        rows, weight = self.known.rows, known.weight
+        self.precision = gram(rows, weight)
+        self.shift = pull(rows, weight * (known.target - rows.constant))
+
+    def solve(
+        self,
+        shift: np.ndarray,
+        tau: np.ndarray,
+        vectors: tuple[VectorSites, ...] = (),
+        fixed: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Solution | None:
+        """The belief under sites ``exp(shift z - tau z^2 / 2)``; None where it is not a distribution.
+
+        Parameters
+        ----------
+        shift, tau
+            One number per site.
+        vectors
+            Sites on vectors of expressions.
+        fixed
+            Numbers of sites whose value is known exactly, and the values.
+        """
+        q = self.precision + gram(self.sites, tau) if len(tau) else self.precision.copy()
+        b = self.shift + pull(self.sites, shift - tau * self.sites.constant) if len(tau) else self.shift.copy()
+        for site in vectors:
+            _add_vectors(q, b, site)
+        if not len(b):
+            return Solution(b, q, 0.0, 0)
+        if not np.isfinite(q).all() or not np.isfinite(b).all():
+            return None
+        scale = np.sqrt(np.maximum(np.einsum("ii->i", q), 0.0))
+        if not (scale > 0).all():
+            return None
+        try:  # in units in which every precision is 1, so that units do not decide what is positive definite
+            lower = np.linalg.cholesky(q / scale[:, None] / scale)
+        except np.linalg.LinAlgError:
+            return None
+        inverse = sl.solve_triangular(lower, np.eye(len(b)), lower=True, check_finite=False)  # L^-1
+        root = inverse.T / scale[:, None]
+        half = inverse @ (b / scale)
+        mean = (inverse.T @ half) / scale
+        mean = mean + root @ (root.T @ (b - q @ mean))  # one step of refinement: narrow sites lose digits otherwise
+        log_det = 2 * float(np.log(np.diag(lower)).sum() + np.log(scale).sum())
+        solution = Solution(mean, root, log_det, len(b))
+        return solution if fixed is None else _conditioned(solution, take(self.sites, fixed[0]), fixed[1])
+
+    def cavities(
+        self, sites: np.ndarray, shift: np.ndarray, tau: np.ndarray, vectors: tuple[VectorSites, ...] = ()
+    ) -> Cavities | None:
+        """The beliefs of some expressions without their own sites, none of which is subtracted.
+
+        The system is solved without all of them, and each is then conditioned on the others. None where that is no distribution.
+        """
+        some = np.ones(len(tau))
+        some[sites] = 0.0
+        rest = self.solve(some * shift, some * tau, vectors)
+        if rest is None:
+            return None
+        rows = take(self.site_rows, sites)
+        white = _whitened(rows, slice(0, len(rows)), rest.root)
+        g, at = white @ white.T, rows.constant + image(rows, rest.mean)
+        mean, variance = at.copy(), np.diag(g).copy()
+        value, noise = shift[sites] / tau[sites], 1.0 / tau[sites]
+        for k in range(len(sites)) if len(sites) <= _MOST_APART else ():
+            others = np.delete(np.arange(len(sites)), k)
+            if len(others):
+                weight = np.linalg.solve(g[np.ix_(others, others)] + np.diag(noise[others]), g[others, k])
+                mean[k] += weight @ (value[others] - at[others])
+                variance[k] -= weight @ g[others, k]
+        if len(sites) > _MOST_APART:
+            inverse = np.linalg.inv(g + np.diag(noise))
+            own = np.diag(inverse)
+            mean, variance = value - inverse @ (value - at) / own, 1.0 / own - noise
+        good = np.isfinite(mean) & (variance > 0)
+        return Cavities(sites[good], mean[good], variance[good])
+
+    def marginals(self, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances of the rows that are wanted in every sweep."""
+        return moments(self.shown, solution)
+
+    def moments(self, rows: Rows, solution: Solution, d: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Means of any rows, and their variances, or the covariances of every d of them."""
+        if d is None:
+            return moments(rows, solution)
+        return self.means(rows, solution), covariances(rows, solution, d)
+
+    def means(self, rows: Rows, solution: Solution) -> np.ndarray:
+        """Means of any rows."""
+        return rows.constant + image(rows, solution.mean)
+
+    def log_mass(self, solution: Solution) -> float:
+        """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
+        known = self.known
+        gap = known.target - known.rows.constant - image(known.rows, solution.mean)
+        density = 0.5 * (np.log(known.weight).sum() - len(gap) * _LOG_2PI - (known.weight * gap) @ gap)
+        return float(density) + known.log_constant + 0.5 * solution.n_free * _LOG_2PI - 0.5 * solution.log_det
+
+
+def laid_out(rows: Rows) -> Rows:
+    """Rows as one dense matrix, where that is small."""
+    n, n_columns = len(rows), rows.n_columns
+    if not n or n * n_columns > _LARGEST or not (rows.sparse.nnz or len(rows.dense) > 1):
+        return rows
+    if rows.sparse.nnz < 0.05 * n * n_columns and n_columns > 64 and not rows.dense:
+        return rows
+    whole = rows.sparse.toarray()
+    for x, columns in rows.dense:
+        whole[:, columns] += x
+    return Rows(sp.csr_array((n, n_columns)), ((whole, np.arange(n_columns)),), rows.constant)
+
+
+def gram(rows: Rows, weight: np.ndarray) -> np.ndarray:
+    """``A' diag(weight) A``."""
+    n_columns = rows.n_columns
+    total = np.zeros((n_columns, n_columns))
+    s = rows.sparse
+    if s.nnz:
+        weighted = sp.csr_array((s.data * np.repeat(weight, np.diff(s.indptr)), s.indices, s.indptr), shape=s.shape)
+        part = (s.T @ weighted).tocoo()
+        total[part.coords[0], part.coords[1]] += part.data
+    zero = np.zeros(len(rows))
+    for k, (x, columns) in enumerate(rows.dense):
+        own = dot_backward(x, zero, weight)[1]
+        if len(columns) == n_columns and columns[0] == 0 and columns[-1] == n_columns - 1:
+            total += own
+        else:
+            total[np.ix_(columns, columns)] += own
+        if s.nnz:
+            across = s.T @ (weight[:, None] * x)
+            total[:, columns] += across
+            total[columns] += across.T
+        for other, its in rows.dense[:k]:
+            across = other.T @ (weight[:, None] * x)
+            total[np.ix_(its, columns)] += across
+            total[np.ix_(columns, its)] += across.T
+    return total
+
+
+def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
+    """``A' value``."""
+    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
+    for x, columns in rows.dense:
+        np.add.at(total, columns, x.T @ value)
+    return total
+
+
+def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the rows."""
+    mean = rows.constant + image(rows, solution.mean)
+    if not rows.sparse.nnz and len(rows.dense) == 1:
+        x, columns = rows.dense[0]
+        root = solution.root if len(columns) == rows.n_columns else _root_of(solution.root, columns)
+        return mean, dot_forward(x, np.zeros(len(columns)), root=root)[1]
+    variance = np.zeros(len(rows))
+    if not rows.sparse.nnz and not rows.dense:
+        return mean, variance
+    step = max(1, _CHUNK // max(1, rows.n_columns))
+    for start in range(0, len(rows), step):
+        white = _whitened(rows, slice(start, min(start + step, len(rows))), solution.root)
+        variance[start : start + step] = np.einsum("ij,ij->i", white, white)
+    return mean, variance
+
+
+def covariances(rows: Rows, solution: Solution, d: int) -> np.ndarray:
+    """The ``(n / d, d, d)`` covariances of every d rows."""
+    white = _whitened(rows, slice(0, len(rows)), solution.root).reshape(len(rows) // d, d, -1)
+    return white @ np.swapaxes(white, 1, 2)
+
+
+def _whitened(rows: Rows, part: slice, root: np.ndarray) -> np.ndarray:
+    white = rows.sparse[part] @ root
+    for x, columns in rows.dense:
+        white = white + x[part] @ root[columns]
+    return white
+
+
+def _root_of(root: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """A square root of the covariance of some base scalars."""
+    some = root[columns]
+    if len(columns) > 0.7 * root.shape[1]:
+        return some
+    return np.linalg.qr(some.T, mode="r").T
+
+
+def _add_vectors(q: np.ndarray, b: np.ndarray, site: VectorSites) -> None:
+    """The sites on vectors, added in place."""
+    m, d = site.shift.shape
+    rows = site.rows
+    a = rows.sparse.toarray()
+    for x, columns in rows.dense:
+        a[:, columns] += x
+    a = a.reshape(m, d, -1)
+    weighted = site.precision @ a
+    q += np.einsum("mdi,mdj->ij", a, weighted, optimize=True)
+    constant = rows.constant.reshape(m, d)
+    b += np.einsum("mdi,md->i", a, site.shift - np.einsum("mij,mj->mi", site.precision, constant))
+
+
+def _conditioned(solution: Solution, rows: Rows, values: np.ndarray) -> Solution | None:
+    """The belief given that some expressions have exactly these values."""
+    white = _whitened(rows, slice(0, len(rows)), solution.root)  # (m, N)
+    gap = values - rows.constant - image(rows, solution.mean)
+    try:
+        lower = np.linalg.cholesky(white @ white.T)
+    except np.linalg.LinAlgError:
+        return None  # two values of one expression
+    half = sl.solve_triangular(lower, white, lower=True, check_finite=False)  # orthonormal rows
+    mean = solution.mean + solution.root @ (half.T @ sl.solve_triangular(lower, gap, lower=True, check_finite=False))
+    root = solution.root - (solution.root @ half.T) @ half
+    log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
+    return Solution(mean, root, log_det, solution.n_free - len(rows))
