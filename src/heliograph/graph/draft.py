@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 
 from heliograph.errors import ModelError
@@ -43,7 +43,7 @@ class Draft:
 
     # ---- transactions -------------------------------------------------------------------------------------------
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> Generator[None, None, None]:
         """Take back everything that was changed inside if it ends in an exception."""
         mark = len(self._undo)
         self._depth += 1

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.factors import Difference, Dot, Factor, Scale, Shift, Stack, Sum
-from heliograph.graph.affine import Affine, Inner, Stacked, take
+from heliograph.graph.affine import take
 from heliograph.graph.draft import Draft
 from heliograph.graph.plating import Data, Ports, make_plate, plate_shape
 from heliograph.graph.quantity import Quantity
-from heliograph.graph.records import Edge, Node, Plate
+from heliograph.graph.records import Affine, Edge, Inner, Node, Plate, Stacked
 from heliograph.graph.support import makers_first
 
 __all__ = ["place"]

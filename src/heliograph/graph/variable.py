@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -56,15 +56,17 @@ def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
         return function(model.draft, *args, **kwargs)
 
 
-def _variables(arguments: Iterable[Any]) -> Iterator[Variable]:
+def _variables(arguments: Iterable[object]) -> Iterator[Variable]:
     """The variables among the arguments of a call, also inside lists, tuples and dictionaries."""
     for value in arguments:
         if isinstance(value, Variable):
             yield value
         elif isinstance(value, dict):
-            yield from _variables(value.values())
-        elif isinstance(value, (list, tuple)) and not (value and isinstance(value[0], (int, float))):  # long data
-            yield from _variables(value)
+            yield from _variables(cast("dict[str, object]", value).values())
+        elif isinstance(value, (list, tuple)):
+            inside = cast("Sequence[object]", value)
+            if not (inside and isinstance(inside[0], (int, float))):  # long data
+                yield from _variables(inside)
 
 
 class Variable(Quantity):
@@ -106,7 +108,7 @@ class Variable(Quantity):
             raise TypeError(f"variable {self.name!r} is a scalar and cannot be iterated over")
         return (self[i] for i in range(self.shape[0]))
 
-    def reshape(self, *shape: int) -> Variable:
+    def reshape(self, *shape: Any) -> Variable:
         """The same entries in another shape."""
         if len(shape) == 1 and shape[0] is None:
             raise ModelError(f"variable {self.name!r}: reshape takes whole numbers, not None")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -205,7 +206,7 @@ def fitted_size(name: str, plate: Shape, size: Any) -> Shape:
 
 
 def _as_shape(name: str, size: Any) -> Shape:
-    shape = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    shape = tuple(cast("Sequence[Any]", size)) if isinstance(size, (tuple, list)) else (size,)
     if not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
         raise ModelError(
             f"variable {name!r}: size must be a positive whole number or a tuple of them, not {in_words(size)}"

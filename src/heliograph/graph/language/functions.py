@@ -9,13 +9,14 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.factors import Between, Exp, Factor, Logistic, Maximum, Positive, Product, Select
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian
-from heliograph.graph.affine import Affine, combine
+from heliograph.graph.affine import combine
 from heliograph.graph.check import check_bound, check_number
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Kind, as_gaussian, derived, fit, want
 from heliograph.graph.language.linear import express, known_rows, scale, shown, subtract, whole_of
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.quantity import Quantity
+from heliograph.graph.records import Affine
 
 __all__ = ["between", "black_box", "exp", "greater", "maximum", "multiply", "select", "sigmoid"]
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Stack
 from heliograph.families import Family, Gaussian, MultivariateGaussian
-from heliograph.graph.affine import Affine, Inner, Stacked, combine, expand, product_node, scaled, whole
+from heliograph.graph.affine import combine, expand, product_node, scaled, whole
 from heliograph.graph.check import check_matrix, check_number
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import fit, want
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.plating import check_distinct
 from heliograph.graph.quantity import Quantity
-from heliograph.graph.records import Node
+from heliograph.graph.records import Affine, Inner, Node, Stacked
 from heliograph.graph.support import shared_nodes
 
 __all__ = ["add", "dot", "express", "known_rows", "scale", "shown", "stack", "subtract", "whole_of"]
@@ -190,4 +190,4 @@ def shown(x: object) -> str:
     """A variable's name, a number, or the word constant."""
     if isinstance(x, Quantity):
         return x.name
-    return f"{float(x):g}" if isinstance(x, (int, float, np.number)) else "constant"
+    return f"{float(cast(float, x)):g}" if isinstance(x, (int, float, np.integer, np.floating)) else "constant"

@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.errors import ContradictionError, ModelError, UnsupportedError
 from heliograph.factors import Equal, Prior
 from heliograph.families import Bernoulli, Family, Gaussian
-from heliograph.graph.affine import Affine, take
+from heliograph.graph.affine import take
 from heliograph.graph.check import check_observed
 from heliograph.graph.contradictions import Statement, bounds_of_event, check_plate, check_possible
 from heliograph.graph.draft import Draft
@@ -17,7 +17,7 @@ from heliograph.graph.language.children import attach_plate, fit
 from heliograph.graph.language.linear import known_rows, subtract
 from heliograph.graph.placing import place
 from heliograph.graph.quantity import Quantity
-from heliograph.graph.records import Node
+from heliograph.graph.records import Affine, Node
 from heliograph.graph.support import shared_nodes
 
 __all__ = ["attach", "constrain", "equal", "observe"]
