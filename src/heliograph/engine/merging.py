@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from heliograph.errors import ContradictionError
@@ -9,6 +11,8 @@ from heliograph.families import Family
 from heliograph.graph.records import Node, Plate
 
 __all__ = ["copied", "overlaid", "scattered", "times", "with_rows"]
+
+F = TypeVar("F", bound=Family)
 
 
 def times(node: Node, product: Family, part: Family, plate: Plate) -> Family:
@@ -31,7 +35,7 @@ def overlaid(message: Family, seen: Family) -> Family:
     )
 
 
-def copied(message: Family) -> Family:
+def copied(message: F) -> F:
     """The same message in arrays of its own."""
     point = None if message.point is None else message.point.copy()
     return message.from_naturals(tuple(np.array(a) for a in message.naturals), point)
@@ -53,7 +57,7 @@ def with_rows(whole: Family, part: Family, rows: slice) -> Family:
 def scattered(node: Node, index: np.ndarray, message: Family) -> Family:
     """The product, per entry of the node, of the messages that meet there."""
     n = node.size
-    naturals = []
+    naturals: list[np.ndarray] = []
     for a in message.naturals:
         if a.ndim == 1:
             naturals.append(np.bincount(index, weights=a, minlength=n))

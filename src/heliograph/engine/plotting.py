@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def plot_trace(trace: Trace | Sequence[Trace], path: Any = None, window: int = 1
     for ax, ((factor, to), problems) in zip(axes, panels.items(), strict=False):
         _draw_uncertainty(ax, f"{factor} to {to}", problems, window)
     if path is not None:
-        figure.savefig(path)
+        cast(Any, figure).savefig(path)
     return figure
 
 
@@ -72,7 +72,10 @@ def _draw_uncertainty(ax: Any, title: str, problems: list[list[Invocation]], win
 
 def _series(problems: list[list[Invocation]]) -> tuple[np.ndarray, np.ndarray, list[int], list[int]]:
     """The largest log variance of each message (NaN before anything was learned), asks, where problems and sweeps begin."""
-    values, asked, starts, sweeps = [np.zeros(0)], [np.zeros(0, dtype=bool)], [], []
+    values: list[np.ndarray] = [np.zeros(0)]
+    asked: list[np.ndarray] = [np.zeros(0, dtype=bool)]
+    starts: list[int] = []
+    sweeps: list[int] = []
     n = 0
     for invocations in problems:
         starts.append(n)

@@ -81,8 +81,7 @@ class Posterior:
         if isinstance(variable, str):
             node = self._find(variable)
             return self._belief(node).reshape(node.shape)
-        if not isinstance(variable, Variable):
-            raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
+        _check_variable(variable)
         if variable.model.graph is not (self._graph.live or self._graph):
             raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
         node = variable.node
@@ -119,7 +118,7 @@ class Posterior:
 
         Use one as ``model.gaussian("w", posterior.as_prior()["w"])`` or with ``model.variable``.
         """
-        priors = {}
+        priors: dict[str, Family] = {}
         for node in self._graph.nodes:
             if node.given and node.observed is None:
                 belief = self._belief(node).reshape(node.shape)
@@ -153,6 +152,11 @@ class Posterior:
         names = ", ".join(n.name for n in self._graph.nodes if n.given and not n.fully_observed)
         state = "converged" if self.converged else "not converged"
         return f"Posterior({names}; {state} after {self.n_sweeps} sweeps)"
+
+
+def _check_variable(variable: object) -> None:
+    if not isinstance(variable, Variable):
+        raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
 
 
 def _brief(values: np.ndarray) -> str:

@@ -6,15 +6,14 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.errors import AccuracyWarning, ModelError
 from heliograph.factors import dot_forward
 from heliograph.families import Family, Gaussian, MultivariateGaussian
-from heliograph.graph.affine import Affine, Inner, Stacked, Term, substitute, whole
+from heliograph.graph.affine import substitute, whole
 from heliograph.graph.overlaps import distribute, resolve
-from heliograph.graph.records import Graph, Node
+from heliograph.graph.records import Affine, Graph, Inner, Node, Stacked, Term
+from heliograph.graph.sparse import connected_parts
 
 __all__ = ["belief_of_expression", "dependent_groups", "in_run"]
 
@@ -94,6 +93,7 @@ def _moments(graph: Graph, belief: Belief, term: Term) -> tuple[np.ndarray, np.n
         if not covariance.any():  # a known vector
             return np.asarray(x[entries] @ mean[0]), np.zeros(len(entries))
         return dot_forward(x[entries], mean[0], covariance[0])
+    assert isinstance(node.made, Stacked)
     columns = [_moments(graph, belief, Term(part, at[entries], np.ones(len(entries)))) for part, at in node.made.parts]
     mean, variance = (np.stack(c, axis=-1) for c in zip(*columns, strict=True))
     return mean, variance[..., None] * np.eye(len(columns))
@@ -109,7 +109,9 @@ def dependent_groups(graph: Graph) -> list[np.ndarray]:
     """For every node the group of each entry: entries of different groups are independent; observed entries have -1."""
     starts = np.cumsum([0, *(n.size for n in graph.nodes)])
     seen = [np.zeros(n.size, bool) if n.observed is None else n.observed.is_point for n in graph.nodes]
-    rows, columns, n = [], [], int(starts[-1])
+    rows: list[np.ndarray] = [np.zeros(0, int)]
+    columns: list[np.ndarray] = [np.zeros(0, int)]
+    n = int(starts[-1])
     for plate in graph.plates:
         for edge in plate.edges.values():
             index = edge.entries(plate.size)
@@ -117,8 +119,7 @@ def dependent_groups(graph: Graph) -> list[np.ndarray]:
             rows.append(n + np.flatnonzero(free))
             columns.append(starts[edge.node] + index[free])
         n += plate.size
-    i, j = np.concatenate([*rows, np.zeros(0, int)]), np.concatenate([*columns, np.zeros(0, int)])
-    _, label = connected_components(scipy.sparse.coo_array((np.ones(len(i)), (i, j)), shape=(n, n)), directed=False)
+    label = connected_parts(n, np.concatenate(rows), np.concatenate(columns))
     return [np.where(s, -1, label[a:b]) for s, a, b in zip(seen, starts[:-1], starts[1:], strict=True)]
 
 
@@ -140,6 +141,7 @@ def _sources(graph: Graph, term: Term) -> list[tuple[Node, np.ndarray, np.ndarra
         return [(node, entries, c != 0)]
     if isinstance(node.made, Inner):
         return _sources(graph, Term(node.made.node, np.full(len(entries), node.made.entry), c))
+    assert isinstance(node.made, Stacked)
     return [(part, at[entries], c != 0) for part, at in node.made.parts]
 
 

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.graph.records import Graph, Node
+from heliograph.graph.sparse import connected_parts
 
 __all__ = ["Schedule", "Strand", "Task", "plan", "strands"]
 
@@ -100,8 +99,7 @@ def _on_a_cycle(reads: list[list[int]]) -> set[int]:
         return {k for k in range(n) if k in _reach(set(reads[k]), reads)}
     rows = np.repeat(np.arange(n), [len(r) for r in reads])
     cols = np.array([k for r in reads for k in r], dtype=int)
-    matrix = scipy.sparse.csr_array((np.ones(len(cols)), (rows, cols)), shape=(n, n))
-    _, label = connected_components(matrix, directed=True, connection="strong")
+    label = connected_parts(n, rows, cols, strongly=True)
     shared = np.bincount(label)[label] > 1
     return {k for k in range(n) if shared[k] or k in reads[k]}
 
@@ -119,7 +117,9 @@ def _reach(start: set[int], edges: list[list[int]]) -> set[int]:
 
 def _in_order(chosen: list[int], reads: list[list[int]]) -> list[int]:
     """Readers after what they read (the chosen tasks have no cycle among them)."""
-    inside, done, order = set(chosen), set(), []
+    inside = set(chosen)
+    done: set[int] = set()
+    order: list[int] = []
     for start in chosen:
         stack = [(start, iter(reads[start]))]
         if start in done:
@@ -176,7 +176,7 @@ def strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
         for p in tied[1:]:
             a, b = sorted((root(tied[0]), root(p)))
             group[b] = a
-    found = []
+    found: list[Strand] = []
     for p in plates:
         if root(p) == p:
             tasks = tuple(t for t in sweep if root(t.plate) == p)

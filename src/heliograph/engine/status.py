@@ -63,7 +63,7 @@ def _remedy(info: SweepInfo) -> str:
 
 def unsent_sentence(graph: Graph, unsent: Unsent) -> str:
     """Which messages could not be computed, and what became of them."""
-    parts = []
+    parts: list[str] = []
     if unsent.n_skipped:
         parts.append(
             f"{unsent.sentence(graph, failed=False)} could not be computed: not finite, or the belief would be improper"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,16 @@ _FEW = 4  # edges of a node up to which a cavity is the product of the other mes
 
 Rows = slice | None  # None: the whole plate
 
-Snapshot = dict[str, Any]
+K = TypeVar("K")
+F = TypeVar("F", bound=Family)
+
+
+class Snapshot(NamedTuple):
+    """The messages of a moment, from which all else follows."""
+
+    sent: dict[tuple[int, str], Family]
+    absorbed: dict[int, Gaussian]
+    scattered: dict[tuple[int, str], Family]
 
 
 class Tables:
@@ -30,7 +39,7 @@ class Tables:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.sent: dict[tuple[int, str], Family] = {}
-        self.absorbed: dict[int, Family] = {}  # plate -> row messages that its message to a shared entry was made of
+        self.absorbed: dict[int, Gaussian] = {}  # plate -> row messages that its message to a shared entry was made of
         self._scattered: dict[tuple[int, str], Family] = {}  # messages of indexed edges, summed per node entry
         self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
         self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
@@ -134,7 +143,7 @@ class Tables:
         certain = own.point is not None or message.point is not None
         if certain or isinstance(message, Categorical):  # point masses and impossible categories cannot be subtracted
             self.sent[key] = with_rows(own, message, rows)
-            if key in self._scattered:
+            if edge.index is not None and key in self._scattered:
                 self._scattered[key] = scattered(self.graph.nodes[edge.node], edge.index, self.sent[key])
             self._total.pop(edge.node, None)
             return
@@ -160,7 +169,7 @@ class Tables:
         # a new value over the changed arrays: the old one may have kept moments of what they were
         self._total[edge.node] = targets[0].from_naturals(targets[0].naturals, targets[0].point)
 
-    def store_shared(self, plate: Plate, port: str, message: Family, absorbed: Family) -> None:
+    def store_shared(self, plate: Plate, port: str, message: Family, absorbed: Gaussian) -> None:
         """Record what a plate tells an entry that its elements share, and the row messages it was made of."""
         edge = plate.edges[port]
         node = self.graph.nodes[edge.node]
@@ -170,7 +179,7 @@ class Tables:
         self._total.pop(edge.node, None)
 
     def shift_shared(
-        self, plate: Plate, port: str, change: tuple[np.ndarray, ...], rows: slice, absorbed: Family
+        self, plate: Plate, port: str, change: tuple[np.ndarray, ...], rows: slice, absorbed: Gaussian
     ) -> Family:
         """Add `change` to the natural parameters told to a shared entry, because some rows' messages are new.
 
@@ -196,16 +205,12 @@ class Tables:
 
     def snapshot(self, copy: bool) -> Snapshot:
         """Everything needed to come back to this state; `copy` where arrays are changed in place."""
-        keep = copied if copy else (lambda m: m)
-        return {
-            name: {k: keep(m) for k, m in getattr(self, name).items()} for name in ("sent", "absorbed", "_scattered")
-        }
+        return Snapshot(_kept(self.sent, copy), _kept(self.absorbed, copy), _kept(self._scattered, copy))
 
     def restore(self, snapshot: Snapshot, copy: bool) -> None:
         """Go back to a snapshot."""
-        keep = copied if copy else (lambda m: m)
-        for name, table in snapshot.items():
-            setattr(self, name, {k: keep(m) for k, m in table.items()})
+        self.sent, self.absorbed = _kept(snapshot.sent, copy), _kept(snapshot.absorbed, copy)
+        self._scattered = _kept(snapshot.scattered, copy)
         self._total = {}
         self.n_changes += 1
 
@@ -221,3 +226,7 @@ class Tables:
     def refresh(self) -> None:
         """Forget running totals, so that rounding does not pile up over sweeps."""
         self._total = {}
+
+
+def _kept(table: dict[K, F], copy: bool) -> dict[K, F]:
+    return {key: copied(message) for key, message in table.items()} if copy else dict(table)

@@ -75,8 +75,8 @@ class Invocation(NamedTuple):
 class Trace:
     """The whole run: `sweeps` and, for learned factors, `invocations`."""
 
-    sweeps: list[SweepInfo] = field(default_factory=list)
-    invocations: list[Invocation] = field(default_factory=list)
+    sweeps: list[SweepInfo] = field(default_factory=list[SweepInfo])
+    invocations: list[Invocation] = field(default_factory=list[Invocation])
     single_pass: SweepInfo | None = None  # of a tree, where every message was sent once and there was no sweep
     late: object = None  # counts of the messages that were sent only when the posterior was read
 

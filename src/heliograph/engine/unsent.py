@@ -64,7 +64,7 @@ class Unsent:
 
     def sentence(self, graph: Graph, failed: bool) -> str:
         """Which messages are missing: the oracle's (`failed`), or those that a formula could not give."""
-        parts = []
+        parts: list[str] = []
         for task, r in self._rows.items():
             bad = np.flatnonzero(r.failed if failed else r.skipped & ~r.failed)
             if not len(bad):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import scipy.sparse
 
 from heliograph.errors import ModelError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.families.base import as_real
 from heliograph.graph.records import Graph, Plate
+from heliograph.graph.sparse import csr_array, is_sparse
 
 __all__ = [
     "as_floats",
@@ -26,7 +26,7 @@ __all__ = [
     "observed_shape",
 ]
 
-_SUPPORT = {
+_SUPPORT: dict[type[Family], str] = {
     Gaussian: "finite numbers",
     MultivariateGaussian: "vectors of finite numbers",
     Gamma: "numbers greater than 0",
@@ -51,7 +51,8 @@ def _with_gaps(label: str, value: Any, wanted: str) -> np.ndarray:
         raise ModelError(f"{label} must be {wanted}, not None")
     if not isinstance(value, np.ma.MaskedArray):
         return as_floats(label, value, wanted)
-    return np.where(np.ma.getmaskarray(value), np.nan, as_floats(label, value.filled(0), wanted))
+    masked = cast(Any, value)
+    return np.where(np.ma.getmaskarray(masked), np.nan, as_floats(label, masked.filled(0), wanted))
 
 
 def check_number(name: str, what: str, value: Any) -> np.ndarray:
@@ -76,10 +77,10 @@ def check_bound(name: str, what: str, value: Any) -> np.ndarray:
 
 def check_matrix(label: str, x: Any) -> Any:
     """The matrix of an inner product, dense or CSR, as finite floats of the model's own."""
-    if scipy.sparse.issparse(x):
+    if is_sparse(x):
         if x.dtype.kind not in "fiub":
             raise ModelError(f"{label}: X holds {x.dtype} values where real numbers are needed")
-        x = scipy.sparse.csr_array(x, dtype=float, copy=True)
+        x = csr_array(x, dtype=float, copy=True)
         finite = np.isfinite(x.data).all()
     else:
         x = as_floats(f"{label}: X", x)

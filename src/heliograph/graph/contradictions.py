@@ -15,8 +15,8 @@ import numpy as np
 from heliograph.errors import ContradictionError
 from heliograph.factors import Between, ConditionalTable, Positive, Prior
 from heliograph.families import Bernoulli, Categorical, Family
-from heliograph.graph.affine import Affine, expand, whole
-from heliograph.graph.records import Graph, Node, Plate
+from heliograph.graph.affine import expand, whole
+from heliograph.graph.records import Affine, Graph, Node, Plate, Term
 
 __all__ = ["Limits", "Statement", "bounds_of_event", "check_plate", "check_possible"]
 
@@ -179,7 +179,8 @@ def _words(lower: float, upper: float) -> str:
 
 def _without_observed(form: Affine) -> Affine:
     """Put in the values of entries that were observed."""
-    constant, terms = form.constant, []
+    constant = form.constant
+    terms: list[Term] = []
     for term in form.terms:
         seen = term.node.observed
         if seen is None or seen.point is None:
@@ -225,7 +226,8 @@ def check_plate(graph: Graph, plate: Plate | None) -> None:
     if isinstance(plate.factor, Prior):
         bad = _impossible(plate.factor.fixed, values)
     else:
-        rows, table = np.arange(plate.size), plate.data["table"]
+        rows = np.arange(plate.size)
+        table: np.ndarray = plate.data["table"]
         known, free = ~np.isnan(values), np.isnan(seen["parent"])
         column = table[rows, :, np.where(known, values, 0).astype(int)]
         p = np.where(free, column.max(axis=-1), column[rows, np.where(free, 0, seen["parent"]).astype(int)])

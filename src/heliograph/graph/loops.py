@@ -7,11 +7,10 @@ of parameters (Gamma, Beta, Dirichlet) are left out: what a loop through them co
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.families import Bernoulli, Categorical, Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
+from heliograph.graph.sparse import connected_parts
 
 __all__ = ["variables_in_loops"]
 
@@ -33,7 +32,8 @@ def variables_in_loops(graph: Graph) -> list[str]:
     if not plates:
         return []
     first = np.concatenate([[0], np.cumsum([n.size for n in graph.nodes])])  # each node's first vertex
-    entries, elements = [], []
+    entries: list[np.ndarray] = []
+    elements: list[np.ndarray] = []
     n_elements = 0
     for plate, ports in plates:
         for port in ports:
@@ -52,9 +52,8 @@ def variables_in_loops(graph: Graph) -> list[str]:
             elements.append(n_elements + rows)
         n_elements += getattr(plate.factor, "n_elements", plate.size)
     looped = _on_loops(np.concatenate(entries), np.concatenate(elements), int(first[-1]), n_elements)
-    found = np.unique(np.searchsorted(first, looped, side="right") - 1)
-    names = [graph.nodes[k].name for k in found if graph.nodes[k].given]
-    return names or [graph.nodes[k].name for k in found]
+    found = [graph.nodes[int(k)] for k in np.unique(np.searchsorted(first, looped, side="right") - 1)]
+    return [node.name for node in found if node.given] or [node.name for node in found]
 
 
 def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
@@ -101,9 +100,7 @@ def _on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_eleme
         entries, elements = entries[keep], elements[keep]
     if not len(entries):
         return entries
-    n = n_entries + n_elements
-    links = scipy.sparse.coo_array((np.ones(len(entries)), (entries, n_entries + elements)), shape=(n, n))
-    _, label = connected_components(links, directed=False)
+    label = connected_parts(n_entries + n_elements, entries, n_entries + elements)
     vertices = np.unique(np.concatenate([entries, n_entries + elements]))
     n_vertices = np.bincount(label[vertices], minlength=label.max() + 1)
     n_edges = np.bincount(label[entries], minlength=label.max() + 1)

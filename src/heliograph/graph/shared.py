@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.graph.records import Graph, Plate
+from heliograph.graph.sparse import connected_parts
 
 __all__ = ["Shared", "shared_by_factor"]
 
@@ -68,7 +67,7 @@ def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
     for node in graph.nodes:
         if node.observed is not None:
             seen[first[node.position] : first[node.position + 1]] = node.observed.is_point
-    pairs = []
+    pairs: list[np.ndarray] = []
     for plate in graph.plates:
         ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
         for other in ends[1:]:
@@ -76,13 +75,12 @@ def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
             free = ~(seen[a] | seen[b])
             pairs.append(np.stack([a[free], b[free]]))
     a, b = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), dtype=int)
-    links = scipy.sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(first[-1], first[-1]))
-    n_parts, part = connected_components(links, directed=False)
-    elements = {}
+    part = connected_parts(int(first[-1]), a, b)
+    elements: dict[int, list[np.ndarray]] = {}
     for plate in plates:
         ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
         elements[plate.position] = [np.broadcast_to(part[e], (plate.size,)) for e in ends]
-    counts = np.zeros(n_parts, dtype=int)
+    counts = np.zeros(first[-1], dtype=int)  # of every part, at most one per entry
     for parts in elements.values():
         if parts:
             np.add.at(counts, parts[0], 1)

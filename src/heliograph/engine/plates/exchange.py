@@ -13,7 +13,9 @@ from heliograph.engine.unsent import Unsent
 from heliograph.factors.black_box import Conduct
 from heliograph.families import Family
 
-__all__ = ["Counts", "Exchange"]
+__all__ = ["Counts", "Exchange", "Replies"]
+
+Replies = dict[Task, list[tuple[Rows, Family]]]  # undamped messages by direction, some rows at a time
 
 
 @dataclass
@@ -30,7 +32,7 @@ class Counts:
     seconds_oracle: float = 0.0
     seconds_learning: float = 0.0
     seconds_prediction: float = 0.0
-    invocations: list[Invocation] = field(default_factory=list)
+    invocations: list[Invocation] = field(default_factory=list[Invocation])
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Exchange:
     counts: Counts = field(default_factory=Counts)
     unsent: Unsent = field(default_factory=Unsent)
     sweep: int = 0
-    replies: dict[Task, list[tuple[Rows, Family]]] = field(default_factory=dict)  # of black boxes in a damped sweep
+    replies: Replies = field(default_factory=Replies)  # of black boxes in a damped sweep
     # mean and covariance of the vector that a row was last sent from, with the total they belong to
     moments: tuple[Family, tuple[np.ndarray, np.ndarray] | None] | None = None
 

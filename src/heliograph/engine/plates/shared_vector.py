@@ -101,7 +101,7 @@ class SharedVectorPlate:
         assert isinstance(one, MultivariateGaussian)
         return total, one
 
-    def _all_rows(self, tables: Tables, absorbed: Family) -> Family:
+    def _all_rows(self, tables: Tables, absorbed: Gaussian) -> Gaussian:
         _, belief = self._belief_of_vector(tables)
         if not belief.proper.all():
             return absorbed.as_uniform()
@@ -111,7 +111,7 @@ class SharedVectorPlate:
         precision = 1.0 / variance
         return Gaussian.from_naturals((mean * precision, precision)) / absorbed
 
-    def _one_row(self, exchange: Exchange, rows: slice, absorbed: Family) -> Family:
+    def _one_row(self, exchange: Exchange, rows: slice, absorbed: Gaussian) -> Gaussian:
         total, belief = self._belief_of_vector(exchange.tables)
         if exchange.moments is None or exchange.moments[0] is not total:
             moments = (belief.mean[0], belief.covariance[0]) if belief.proper.all() else None
@@ -123,9 +123,15 @@ class SharedVectorPlate:
         mean, variance = np.array([row @ moments[0]]), np.array([row @ moments[1] @ row])
         return Gaussian.from_mean_variance(mean, variance) / absorbed
 
+    def _row_messages(self, tables: Tables, rows: Rows) -> Gaussian:
+        """What the rows heard from the rest of the model."""
+        message = tables.incoming(self.plate, "out", rows)
+        assert isinstance(message, Gaussian)
+        return message
+
     # ---- to the vector ------------------------------------------------------------------------------------------
     def _send_vector(self, exchange: Exchange, task: Task) -> None:
-        rows = exchange.tables.incoming(self.plate, "out", None)
+        rows = self._row_messages(exchange.tables, None)
         shift, precision = dot_backward(self._x, *rows.naturals)
         message = MultivariateGaussian.from_naturals((shift[None], precision[None]))
         lost = _not_finite(message)
@@ -137,7 +143,7 @@ class SharedVectorPlate:
     def _send_row_to_vector(self, exchange: Exchange, rows: slice) -> None:
         """A rank-one change of what the vector was told when one row's message changes, O(d^2)."""
         tables = exchange.tables
-        new = tables.incoming(self.plate, "out", rows)
+        new = self._row_messages(tables, rows)
         total, absorbed = tables.total(self._vector), tables.absorbed[self.plate.position]
         row = _dense_row(self._x[rows])
         shift, precision = (float(a[0] - b[rows][0]) for a, b in zip(new.naturals, absorbed.naturals, strict=True))
