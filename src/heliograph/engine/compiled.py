@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from heliograph.engine.blocks.graph import with_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
+from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.schedule import Schedule, Task, plan
 from heliograph.engine.tables import Rows
 from heliograph.graph.records import Graph, Node
@@ -36,6 +37,11 @@ class CompiledModel(NamedTuple):
     def learning_plates(self) -> list[int]:
         """The positions of the plates whose messages are learned."""
         return [k for k, plate in enumerate(self.plates) if plate.n_learned]
+
+    @property
+    def blocks(self) -> list[BlockPlate]:
+        """The Gaussian blocks."""
+        return [p for p in self.plates if isinstance(p, BlockPlate)]
 
     @property
     def joint_tasks(self) -> list[Task]:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
@@ -17,7 +18,7 @@ from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
 from heliograph.families import Family
-from heliograph.graph.records import Node
+from heliograph.graph.records import Affine, Node
 from heliograph.graph.variable import Variable
 
 __all__ = ["Posterior"]
@@ -86,7 +87,9 @@ class Posterior:
             raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
         node = variable.node
         if not in_run(self._graph, node) and node.made is not None:
-            return belief_of_expression(self._graph, self._belief, lambda: self._groups, node, variable.entries())
+            return belief_of_expression(
+                self._graph, self._belief, self._joint_belief, lambda: self._groups, node, variable.entries()
+            )
         if not in_run(self._graph, node):
             raise ModelError(
                 f"variable {node.name!r} was added to the model after this posterior was computed; run infer again"
@@ -95,6 +98,15 @@ class Posterior:
         if variable.index is None:
             return belief.reshape(variable.shape)
         return belief[variable.index.reshape(-1)].reshape(variable.shape)
+
+    def _joint_belief(self, form: Affine) -> Family | None:
+        """The belief of an expression that lies in one block; None of any other."""
+        for kind in self._compiled.blocks:
+            rows = rows_in_block(self._graph, kind.factor.block, form)
+            joint = None if rows is None else kind.joint(self._exchange.tables)
+            if rows is not None and joint is not None:
+                return belief_in_block(kind.factor, joint, form, rows)
+        return None
 
     @cached_property
     def _groups(self) -> list[np.ndarray]:

@@ -18,15 +18,17 @@ from heliograph.graph.sparse import connected_parts
 __all__ = ["belief_of_expression", "dependent_groups", "in_run"]
 
 Belief = Callable[[Node], Family]  # of a node of the run
+JointBelief = Callable[[Affine], Family | None]  # of an expression, where one block holds all of it
 
 
 def belief_of_expression(
-    graph: Graph, belief: Belief, groups: Callable[[], list[np.ndarray]], node: Node, entries: np.ndarray
+    graph: Graph, belief: Belief, joint: JointBelief, groups: Callable[[], list[np.ndarray]], node: Node, entries: np.ndarray
 ) -> Family:
     """The belief of some entries of an expression, from the beliefs of what it is made of.
 
-    Exact where at most one part of a row is uncertain or the parts are independent; otherwise a warning says that their
-    dependence was left out. `groups` gives `dependent_groups` of the run's graph.
+    Exact where all parts are of one block (`joint` knows), where at most one part of a row is uncertain, or where the parts
+    are independent; otherwise a warning says that their dependence was left out. `groups` gives `dependent_groups` of the
+    run's graph.
     """
     form = whole(node, entries)
     while True:
@@ -35,6 +37,9 @@ def belief_of_expression(
         if k is None:
             break
         form = _taken_apart(graph, form, k)
+    known = joint(form)
+    if known is not None:
+        return known
     parts = [_moments(graph, belief, t) for t in form.terms]
     if _dependent(graph, groups, form):
         warnings.warn(
@@ -113,12 +118,12 @@ def dependent_groups(graph: Graph) -> list[np.ndarray]:
     columns: list[np.ndarray] = [np.zeros(0, int)]
     n = int(starts[-1])
     for plate in graph.plates:
-        for edge in plate.edges.values():
-            index = edge.entries(plate.size)
+        for port, edge in plate.edges.items():
+            index, element = plate.touches(port)
             free = ~seen[edge.node][index]
-            rows.append(n + np.flatnonzero(free))
+            rows.append(n + element[free])
             columns.append(starts[edge.node] + index[free])
-        n += plate.size
+        n += plate.n_elements
     label = connected_parts(n, np.concatenate(rows), np.concatenate(columns))
     return [np.where(s, -1, label[a:b]) for s, a, b in zip(seen, starts[:-1], starts[1:], strict=True)]
 

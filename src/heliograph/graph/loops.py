@@ -39,18 +39,13 @@ def variables_in_loops(graph: Graph) -> list[str]:
         for port in ports:
             edge = plate.edges[port]
             node = graph.nodes[edge.node]
-            if edge.joint:  # what is connected in a block is one element
-                rows = plate.factor.elements_of(port)  # type: ignore[attr-defined]
-                index = np.flatnonzero(rows >= 0)
-                rows = rows[index]
-            else:
-                index, rows = edge.entries(plate.size), np.arange(plate.size)
+            index, rows = plate.touches(port)
             if node.observed is not None:
                 free = ~node.observed.is_point[index]
                 index, rows = index[free], rows[free]
             entries.append(first[edge.node] + index)
             elements.append(n_elements + rows)
-        n_elements += getattr(plate.factor, "n_elements", plate.size)
+        n_elements += plate.n_elements
     looped = _on_loops(np.concatenate(entries), np.concatenate(elements), int(first[-1]), n_elements)
     found = [graph.nodes[int(k)] for k in np.unique(np.searchsorted(first, looped, side="right") - 1)]
     return [node.name for node in found if node.given] or [node.name for node in found]
@@ -109,7 +104,4 @@ def _on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_eleme
 
 def _joins(plate: Plate, port: str) -> bool:
     """Whether a block joins several entries of the node at a port."""
-    if not plate.edges[port].joint:
-        return False
-    element = plate.factor.elements_of(port)  # type: ignore[attr-defined]
-    return bool((np.bincount(element[element >= 0], minlength=1) > 1).any())
+    return plate.parts is not None and bool((np.bincount(plate.touches(port)[1], minlength=1) > 1).any())

@@ -124,11 +124,26 @@ class Plate:
     shape: tuple[int, ...]
     edges: dict[str, Edge]
     data: dict[str, Any] = field(default_factory=dict[str, Any])  # port -> plain array over the plate
+    parts: dict[str, np.ndarray] | None = None  # of a block: the connected part that each entry at a port belongs to, or -1
 
     @property
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def n_elements(self) -> int:
+        """How many parts it has that share nothing within the plate: its elements, or the connected parts of a block."""
+        if self.parts is None:
+            return self.size
+        return max((int(p.max(initial=-1)) for p in self.parts.values()), default=-1) + 1
+
+    def touches(self, port: str) -> tuple[np.ndarray, np.ndarray]:
+        """Entries of the node at a port, and the number of the element (or part of a block) that touches each."""
+        if self.parts is None:
+            return self.edges[port].entries(self.size), np.arange(self.size)
+        entries = np.flatnonzero(self.parts[port] >= 0)
+        return entries, self.parts[port][entries]
 
     def separate(self, port: str) -> bool:
         """Whether no two elements touch the same entry at this port, so that none hears what another said there."""

@@ -31,7 +31,7 @@ from heliograph.factors import (
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Edge, Graph, Node, Plate
 
-__all__ = ["Block", "Known", "find_blocks", "with_differences"]
+__all__ = ["Block", "Known", "components", "find_blocks", "with_differences"]
 
 _SUMS = (Sum, Difference)
 _DETERMINISTIC = (Sum, Difference, Scale, Shift, Dot, Stack)
@@ -170,7 +170,7 @@ class _Compiler:
                 columns = self.base[plate.edges["x"].node]
                 edge = plate.edges["x"]
                 d = self.graph.nodes[edge.node].dimension or 1
-                at = columns if edge.index is None else columns[_components(np.asarray(edge.index), d)]
+                at = columns if edge.index is None else columns[components(np.asarray(edge.index), d)]
                 variance = np.asarray(factor.fixed.variance, dtype=float).reshape(-1)
                 free = at >= 0
                 spread[at[free]] = np.minimum(spread[at[free]], variance[free])
@@ -230,11 +230,11 @@ class _Compiler:
             at = np.arange(node.size) if index is None else np.asarray(index)
             made[at] = True
             parts.append(self._image(plate))
-            places.append(_components(at, d))
+            places.append(components(at, d))
         rest = np.flatnonzero(~made)
         if len(rest):  # known, since nothing makes them
             parts.append(constants(values[rest], self.n_columns))
-            places.append(_components(rest, d))
+            places.append(components(rest, d))
         order = np.concatenate(places)
         whole = joined(parts, self.n_columns)
         if not np.array_equal(order, np.arange(len(order))):
@@ -244,7 +244,7 @@ class _Compiler:
         self.rows[k] = whole
         said = np.flatnonzero(seen & made)  # a derived value that was observed is a constraint
         if len(said):
-            self.fixed.append((take(whole, _components(said, d)), values[said].reshape(-1)))
+            self.fixed.append((take(whole, components(said, d)), values[said].reshape(-1)))
 
     def _tight(self, k: int) -> tuple[Plate, Rows] | None:
         """The plate ``x ~ N(mean, variance)`` that makes a node, if it is far narrower than what its mean may be.
@@ -254,8 +254,8 @@ class _Compiler:
         plate = self.graph.nodes[k].maker
         if plate is None or not isinstance(plate.factor, GaussianFactor) or "mean" not in plate.edges:
             return None
-        plate = next((p for p in self.plates if p.factor is plate.factor and p.edges == plate.edges), None)
-        if plate is None or plate.edges["x"] != Edge(k, None, True) or plate.edges["mean"].node not in self.rows:
+        plate = next((p for p in self.plates if p.edges is plate.edges), None)  # type: ignore[union-attr]
+        if plate is None or plate.edges["x"].index is not None or plate.edges["mean"].node not in self.rows:
             return None
         mean = self._port(plate, "mean")
         variance = np.asarray(plate.data["variance"], dtype=float)
@@ -294,7 +294,7 @@ class _Compiler:
             edge = plate.edges["w"]
             d = self.graph.nodes[edge.node].dimension or 1
             entry = 0 if edge.index is None else int(edge.index[0])
-            return apply(plate.data["x"], take(self._node(edge.node), _components(np.array([entry]), d)))
+            return apply(plate.data["x"], take(self._node(edge.node), components(np.array([entry]), d)))
         columns = [self._port(plate, f"x{k}") for k in range(factor.n)]  # type: ignore[attr-defined]
         whole = joined(columns, self.n_columns)
         return take(whole, np.arange(len(whole)).reshape(len(columns), plate.size).T.reshape(-1))
@@ -314,7 +314,7 @@ class _Compiler:
             return constants(np.asarray(value), self.n_columns)
         edge = plate.edges[port]
         d = self.graph.nodes[edge.node].dimension or 1
-        return take(self._node(edge.node), None if edge.index is None else _components(np.asarray(edge.index), d))
+        return take(self._node(edge.node), None if edge.index is None else components(np.asarray(edge.index), d))
 
     # ---- rows of known weight -------------------------------------------------------------------------------
     def _write_known(self, plate: Plate) -> None:
@@ -378,7 +378,7 @@ def _is_gaussian_prior(plate: Plate) -> bool:
     return isinstance(factor, Prior) and isinstance(factor.fixed, _GAUSSIAN) and bool(np.all(factor.fixed.proper))
 
 
-def _components(entries: np.ndarray, d: int) -> np.ndarray:
+def components(entries: np.ndarray, d: int) -> np.ndarray:
     """The rows of the components of some entries of a node of vectors."""
     return entries if d == 1 else (entries[:, None] * d + np.arange(d)).reshape(-1)
 

@@ -24,5 +24,5 @@ def with_blocks(graph: Graph) -> Graph:
     for block in blocks:
         factor = BlockFactor(graph, block, met & set(block.nodes))
         edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
-        made.plates.append(Plate(len(made.plates), "block", factor, (), edges))
+        made.plates.append(Plate(len(made.plates), "block", factor, (), edges, parts=factor.parts))
     return made

@@ -75,17 +75,14 @@ class BlockFactor(Factor):
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         self.system = DenseSystem(block.known, rows, self.n_sites)
         label = _components(self)
-        self.n_elements = int(label.max(initial=-1)) + 1
-        self._elements = {port: _labels(p.rows, label) for port, p in self.at.items()}
-        self._reads = _dependence(self, self._elements, self.n_elements)
+        touched = {port: _labels(p.rows, label) for port, p in self.at.items()}
+        self._reads = _dependence(self, touched, int(label.max(initial=-1)) + 1)
+        # the connected part of the block that each entry of a node belongs to, -1 for constants
+        self.parts = {port: touched[port][:: p.dimension or 1] for port, p in self.at.items()}
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
         return self._reads[to]
-
-    def elements_of(self, port: str) -> np.ndarray:
-        """The number of the connected part of the block that each entry of a node belongs to, -1 for constants."""
-        return self._elements[port][:: self.at[port].dimension or 1]
 
     # ---- the joint belief -----------------------------------------------------------------------------------
     def solve(self, sites: Mapping[str, Family]) -> Joint | None:
