@@ -51,7 +51,10 @@ def tracker(length=20_000):
 def grid(side=100):
     at = np.arange(side * side).reshape(side, side)
     across, down = np.stack([at[:, 1:], at[:, :-1]], -1), np.stack([at[1:], at[:-1]], -1)
-    return [differences(side * side, np.concatenate([across.reshape(-1, 2), down.reshape(-1, 2)])), singles(side * side)]
+    return [
+        differences(side * side, np.concatenate([across.reshape(-1, 2), down.reshape(-1, 2)])),
+        singles(side * side),
+    ]
 
 
 def league(n_players=3_000, n_games=30_000):
@@ -107,13 +110,49 @@ def joint(name, parts, repeats=5):
     placing, placed = timed(lambda: [sparse.place(plan, part, queried=part is parts[-1]) for part in parts], 3)
     numeric, (mean, _) = timed(lambda: sweep(plan, placed, taus, right), repeats)
     precision = precision_of(parts, taus)
-    other, theirs = timed(lambda: splu(precision, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(right), 1)
+    other, theirs = timed(
+        lambda: splu(precision, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(right), 1
+    )
     error = np.abs(mean - theirs).max() / np.abs(theirs).max()
     print(
         f"{name:28s} {planning:8.3f} {placing:8.3f} {numeric:9.4f} {(planning + placing) / numeric:7.1f} {plan.flops:9.1e}"
         f" {plan.bytes:9.1e} {plan.tail:6d} {plan.n_rounds:7d} {other:8.3f} {error:9.1e}",
         flush=True,
     )
+
+
+def expensive(exact):
+    """The league of 1e4 players and 1e5 games: refused by its plan, then estimated, and on demand solved jointly after all."""
+    parts = league(10_000, 100_000)
+    rng = np.random.default_rng(0)
+    taus = [np.full(parts[0].n_sites, 1 / 9.0), 0.1 * weights(rng, parts[1])]  # as a settled run of TrueSkill has them
+    right = rng.normal(size=parts[0].n_variables)
+    planning, plan = timed(lambda: sparse.analyse(parts), 3)
+    print(
+        f"league 10,000 / 100,000: analyse {planning:.3f} s, {plan.flops:.1e} flops, {plan.bytes:.1e} bytes, tail {plan.tail}"
+    )
+    print(f"  within its budget: {plan.affordable}")
+    preparing, prober = timed(lambda: sparse.prepare(np.random.default_rng(0), plan, parts), 1)
+    cold, found = timed(lambda: sparse.estimate(prober, taus, right), 3)
+    near = [taus[0], taus[1] * 1.01]
+    warm, again = timed(lambda: sparse.estimate(prober, near, right, previous=found), 3)
+    print(f"  prepare {preparing:.3f} s; estimate {cold:.3f} s, {found.n_iterations} iterations", end="")
+    print(f" ({warm:.3f} s, {again.n_iterations} from the last sweep's)")
+    if not exact:
+        return
+    plan = sparse.analyse(parts, budget=sparse.Budget(np.inf, np.inf))
+    placed = [sparse.place(plan, part) for part in parts]
+    start = time.perf_counter()
+    factor = sparse.factorise(plan, sum(sparse.gram(p, tau) for p, tau in zip(placed, taus, strict=True)))
+    mean, inverse = sparse.solve(factor, right), sparse.invert(factor)
+    spread = [sparse.variances(inverse, part) for part in placed]
+    print(f"  jointly {time.perf_counter() - start:.1f} s, tail {plan.tail}, {plan.bytes:.1e} bytes as planned")
+    print(f"  means differ by at most {np.abs(mean - found.mean).max() / np.abs(mean).max():.1e} of the largest")
+    for name, truth, guess, error in zip(("skills", "games"), spread, found.variances, found.errors, strict=True):
+        ratio = np.sqrt(guess / truth)
+        off = np.sqrt(np.mean((ratio - 1) ** 2))
+        print(f"  sds of {name}: ratio {ratio.min():.4f} to {ratio.max():.4f}, mean {ratio.mean():.4f}", end="")
+        print(f"; rms error {off:.4f}, stated {np.sqrt(np.mean(error**2)):.4f}")
 
 
 def main():
@@ -127,6 +166,8 @@ def main():
         joint("tracker 20,000 x 4", tracker())
         joint("grid 100 x 100", grid())
         joint("league 3,000 / 30,000", league())
+        if arguments.expensive or arguments.exact:
+            expensive(arguments.exact)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from heliograph.numerics.sparse.factor import Factor, blocks
 from heliograph.numerics.sparse.placing import Placed, from_upper_triangles
 from heliograph.numerics.sparse.plan import Group
 
-__all__ = ["Inverse", "invert", "variances"]
+__all__ = ["Inverse", "add_core", "invert", "variances"]
 
 CHUNK = 4096  # rows whose dense part over the core is made at a time
 
@@ -67,22 +67,29 @@ def variances(inverse: Inverse, placed: Placed) -> np.ndarray:
     With ``a = (s, c)``, s over the sparse part and c over the core, the variance is ``s' inv(Q) s + g' S g`` where S is the
     covariance of the core and ``g = c - B' inv(Q) s``.
     """
-    q, rows, plan = placed.rows.width, placed.rows, placed.plan
     if placed.from_inverse is None or placed.from_core is None:
         raise ValueError("these rows were placed with queried=False")
-    out = from_upper_triangles(placed.from_inverse @ inverse.values, q)
-    if plan.n_core and placed.core_alone:
-        out += from_upper_triangles(placed.from_core @ inverse.core.ravel(), q)
-    elif plan.n_core:
-        for low in range(0, rows.n_rows, CHUNK * q):
-            g = _over_core(placed, inverse.factor.border, slice(low, min(low + CHUNK * q, rows.n_rows)))
-            sites = slice(low // q, low // q + len(g) // q)
-            if q == 1:
-                out[sites, 0, 0] += np.einsum("md,md->m", g @ inverse.core, g)
-            else:
-                g = g.reshape(-1, q, plan.n_core)
-                out[sites] += g @ inverse.core @ g.transpose(0, 2, 1)
-    return out.reshape(-1) if q == 1 else out
+    out = from_upper_triangles(placed.from_inverse @ inverse.values, placed.rows.width)
+    if placed.core_alone:
+        out += from_upper_triangles(placed.from_core @ inverse.core.ravel(), placed.rows.width)
+    else:
+        add_core(out, placed, inverse.factor.border, inverse.core)
+    return out
+
+
+def add_core(out: np.ndarray, placed: Placed, border: np.ndarray, core: np.ndarray) -> None:
+    """Add ``g' S g`` to variances (m,) or (sites, q, q), given ``border = inv(Q) B`` and the covariance S of the core."""
+    q, n_rows, n_core = placed.rows.width, placed.rows.n_rows, len(core)
+    if not n_core:
+        return
+    for low in range(0, n_rows, CHUNK * q):
+        g = _over_core(placed, border, slice(low, min(low + CHUNK * q, n_rows)))
+        sites = slice(low // q, low // q + len(g) // q)
+        if q == 1:
+            out[sites] += np.einsum("md,md->m", g @ core, g)
+        else:
+            g = g.reshape(-1, q, n_core)
+            out[sites] += g @ core @ g.transpose(0, 2, 1)
 
 
 def _over_core(placed: Placed, border: np.ndarray, rows: slice) -> np.ndarray:

@@ -18,6 +18,7 @@ LOW_DEGREE = 12  # below this degree the batched rounds win, however dense the r
 DENSE_ENOUGH = 0.3  # share of filled entries at which BLAS on the whole matrix wins
 MODEST_TAIL = 200  # from here on a round costs more in calls than in arithmetic
 MOST_EDGES = 20_000_000  # the graph of the search itself must stay small; what is left then is the tail, and expensive
+STUCK = 0.03  # a round that removes a smaller share has met an expander: fill from here on, and hardly a smaller tail
 PASSES = 3  # one pass of local minima leaves many free nodes that are next to none of them
 
 
@@ -52,8 +53,10 @@ def sorted_unique(x: np.ndarray) -> np.ndarray:
     return x[np.r_[True, x[1:] != x[:-1]]] if len(x) else x
 
 
-def eliminate(n: int, i: np.ndarray, j: np.ndarray) -> Elimination:
+def eliminate(n: int, i: np.ndarray, j: np.ndarray, most_flops: float = np.inf) -> Elimination:
     """An order in which `n` variables with edges ``i - j`` (any order, repeats and loops allowed) are eliminated.
+
+    The search ends early, with a tail that is larger than it could be, where the best tail would take more than `most_flops`.
 
     >>> eliminate(40, np.arange(39), np.arange(1, 40)).groups[0].members.shape[1]
     1
@@ -75,8 +78,12 @@ def eliminate(n: int, i: np.ndarray, j: np.ndarray) -> Elimination:
         if len(graph.a) + (counts * (counts - 1) // 2).sum() > MOST_EDGES:
             break
         groups += _pivots(graph, np.flatnonzero(chosen), near, first)
+        before = len(graph.members)
         graph = _without(graph, chosen, near, first)
         n_rounds += 1
+        left = len(graph.members)
+        if before - left < STUCK * before and (0.8 * left) ** 3 > most_flops:
+            break
     return Elimination(tuple(groups), np.sort(graph.members), n_rounds)
 
 

@@ -99,9 +99,7 @@ def _triples(plan: Plan, rows: Rows, number: np.ndarray) -> _Triples:
     return out
 
 
-def _columns_of(
-    value: np.ndarray, row: np.ndarray, column: np.ndarray, n_rows: int, wanted: slice
-) -> sparse.csr_array:
+def _columns_of(value: np.ndarray, row: np.ndarray, column: np.ndarray, n_rows: int, wanted: slice) -> sparse.csr_array:
     """The sparse matrix of the entries whose column is `wanted`, these columns alone."""
     shape = (n_rows, wanted.stop - wanted.start)
     kept = (column >= wanted.start) & (column < wanted.stop)
@@ -119,7 +117,9 @@ def upper_triangles(matrices: np.ndarray) -> np.ndarray:
 
 
 def from_upper_triangles(flat: np.ndarray, q: int) -> np.ndarray:
-    """The symmetric matrices (k, q, q) again."""
+    """The symmetric matrices (k, q, q) again; numbers (k,) where q is 1."""
+    if q == 1:
+        return flat
     i, j = np.triu_indices(q)
     out = np.empty((flat.size // len(i), q, q))
     out[:, i, j] = out[:, j, i] = flat.reshape(-1, len(i))

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from heliograph.errors import HeliographError
-from heliograph.numerics.sparse.ordering import Elimination, eliminate
+from heliograph.numerics.sparse.ordering import Elimination, eliminate, sorted_unique
 from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
 from heliograph.numerics.sparse.rows import Rows
 
-__all__ = ["Budget", "Group", "Layout", "Plan", "TooExpensiveError", "analyse", "find", "layout_of"]
+__all__ = ["Budget", "Group", "Layout", "Plan", "TooExpensiveError", "analyse", "find", "layout_of", "without_fill"]
 
 MANY_PAIRS = 50_000_000  # pairs of entries beyond which even looking at the pattern takes gigabytes
 
@@ -86,6 +86,7 @@ class Plan:
     n_rounds: int
     budget: Budget
     layout: Layout | None  # None beyond the budget
+    filled: bool = True  # whether the layout has room for the factor, or only for the precision itself
 
     @property
     def n_sparse(self) -> int:
@@ -143,7 +144,7 @@ def analyse(
     if sum(count_pairs(p) for p in parts) > MANY_PAIRS:
         order, costs = np.r_[outside, core_variables], (float(longest) ** 3, 8.0 * longest**2, longest**2)
         return Plan(order, np.argsort(order), n_core, longest, *costs, 0, budget, None)
-    elimination = eliminate(len(outside), *_edges(parts, in_core))
+    elimination = eliminate(len(outside), *_edges(parts, in_core), most_flops=budget.flops)
     inside = np.concatenate([g.members.ravel() for g in elimination.groups] + [elimination.tail])
     order = np.concatenate([outside[inside], core_variables])
     number = np.empty(n, dtype=np.int64)
@@ -153,6 +154,23 @@ def analyse(
     within = flops <= budget.flops and size <= budget.bytes
     layout = layout_of(elimination) if within else None
     return Plan(order, number, n_core, len(elimination.tail), flops, size, fill, elimination.n_rounds, budget, layout)
+
+
+def without_fill(plan: Plan, parts: Sequence[Rows]) -> Plan:
+    """The same variables in a layout of the precision alone, for methods that only multiply by it."""
+    in_core = np.zeros(len(plan.order), dtype=bool)
+    in_core[plan.order[plan.n_sparse :]] = True
+    order = np.concatenate([np.flatnonzero(~in_core), np.flatnonzero(in_core)])
+    n, n_core = plan.n_sparse, plan.n_core
+    i, j = _edges(parts, in_core)
+    x, y = np.divmod(sorted_unique((np.minimum(i, j) * n + np.maximum(i, j))[i != j]), max(n, 1))
+    every, n_beside = np.arange(n), np.bincount(x, minlength=n)
+    start = np.cumsum(n_beside) - n_beside
+    keys = np.append(x * n + y, np.iinfo(np.int64).max)
+    layout = Layout((), every, every, np.ones(n, dtype=np.int64), n_beside, every, n + start, keys, start)
+    fill = n + len(x) + n * n_core + n_core**2
+    flops = 4.0 * (len(x) + n) + 2.0 * n * n_core
+    return Plan(order, np.argsort(order), n_core, 0, flops, 8.0 * fill, fill, 0, plan.budget, layout, filled=False)
 
 
 def _core(
