@@ -57,7 +57,7 @@ class CompiledModel(NamedTuple):
 
 def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
-    graph = with_blocks(graph) if structure != "factorised" else graph
+    graph = with_blocks(graph, must=structure == "joint") if structure != "factorised" else graph
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}

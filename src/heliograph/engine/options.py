@@ -51,7 +51,8 @@ class RunOptions:
     executor
         Of `concurrent.futures`, for oracles that can share their work.
     structure
-        "auto" and "joint" keep what is jointly Gaussian joint; "factorised" sends messages between single variables.
+        "auto" keeps what is jointly Gaussian joint, unless that is too expensive, which a warning says; with "joint" that is
+        an error; "factorised" sends messages between single variables.
     """
 
     operator: str | Operator = "learned"

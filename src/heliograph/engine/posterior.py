@@ -12,12 +12,12 @@ from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
-from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
+from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run, readable_form
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
-from heliograph.families import Family
+from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Affine, Node
 from heliograph.graph.variable import Variable
 
@@ -107,6 +107,44 @@ class Posterior:
             if rows is not None and joint is not None:
                 return belief_in_block(kind.factor, joint, form, rows)
         return None
+
+    @property
+    def structure(self) -> dict[str, str]:
+        """How each of the user's unobserved variables was kept: "joint" with others, or "factorised"."""
+        joint = {k for kind in self._compiled.blocks for k in kind.factor.block.nodes}
+        free = [n for n in self._graph.nodes if n.given and not n.fully_observed]
+        return {n.name: "joint" if n.position in joint else "factorised" for n in free}
+
+    def covariance(self, a: Variable, b: Variable) -> np.ndarray:
+        """The joint covariance of two variables or expressions, of shape ``(*a.shape, *b.shape)``.
+
+        Vectors count their components as a last axis. Where no block holds both, messages treat them as independent, and an
+        error says so.
+
+        >>> from heliograph.engine import Model
+        >>> model = Model()
+        >>> a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
+        >>> y = model.gaussian("y", a + b, variance=1.0, observed=1.0)
+        >>> float(model.infer().covariance(a, b))
+        -0.33333333333333337
+        """
+        shapes: list[tuple[int, ...]] = []
+        forms: list[Affine] = []
+        for x in (a, b):
+            if not isinstance(x, Variable) or not issubclass(x.family, (Gaussian, MultivariateGaussian)):
+                raise ModelError("a covariance is asked of two Gaussian variables or expressions")
+            if x.model.graph is not (self._graph.live or self._graph):
+                raise ModelError(f"variable {x.name!r} belongs to another model than this posterior")
+            forms.append(readable_form(self._graph, x.node, x.entries()))
+            shapes.append((*x.shape, x.node.dimension) if x.node.dimension is not None else x.shape)
+        for kind in self._compiled.blocks:
+            left, right = (rows_in_block(self._graph, kind.factor.block, form) for form in forms)
+            joint = kind.joint(self._exchange.tables)
+            if left is not None and right is not None and joint is not None:
+                return kind.factor.system.covariance(left, right, joint.solution).reshape(*shapes[0], *shapes[1])
+        raise ModelError(
+            f"{a.name!r} and {b.name!r} are not in one block of jointly Gaussian variables: the run knows no covariance of them"
+        )
 
     @cached_property
     def _groups(self) -> list[np.ndarray]:

@@ -15,14 +15,19 @@ from heliograph.graph.overlaps import distribute, resolve
 from heliograph.graph.records import Affine, Graph, Inner, Node, Stacked, Term
 from heliograph.graph.sparse import connected_parts
 
-__all__ = ["belief_of_expression", "dependent_groups", "in_run"]
+__all__ = ["belief_of_expression", "dependent_groups", "in_run", "readable_form"]
 
 Belief = Callable[[Node], Family]  # of a node of the run
 JointBelief = Callable[[Affine], Family | None]  # of an expression, where one block holds all of it
 
 
 def belief_of_expression(
-    graph: Graph, belief: Belief, joint: JointBelief, groups: Callable[[], list[np.ndarray]], node: Node, entries: np.ndarray
+    graph: Graph,
+    belief: Belief,
+    joint: JointBelief,
+    groups: Callable[[], list[np.ndarray]],
+    node: Node,
+    entries: np.ndarray,
 ) -> Family:
     """The belief of some entries of an expression, from the beliefs of what it is made of.
 
@@ -30,13 +35,7 @@ def belief_of_expression(
     are independent; otherwise a warning says that their dependence was left out. `groups` gives `dependent_groups` of the
     run's graph.
     """
-    form = whole(node, entries)
-    while True:
-        form = resolve(form)
-        k = next((k for k, t in enumerate(form.terms) if not _readable(graph, t.node)), None)
-        if k is None:
-            break
-        form = _taken_apart(graph, form, k)
+    form = readable_form(graph, node, entries)
     known = joint(form)
     if known is not None:
         return known
@@ -58,6 +57,17 @@ def belief_of_expression(
     if not np.any(spread):
         return MultivariateGaussian.point_mass(mean).reshape(form.shape)
     return MultivariateGaussian(mean, np.broadcast_to(spread, (*mean.shape, mean.shape[1]))).reshape(form.shape)
+
+
+def readable_form(graph: Graph, node: Node, entries: np.ndarray) -> Affine:
+    """Some entries of a node as an affine expression of nodes that were part of the run."""
+    form = whole(node, entries)
+    while True:
+        form = resolve(form)
+        k = next((k for k, t in enumerate(form.terms) if not _readable(graph, t.node)), None)
+        if k is None:
+            return form
+        form = _taken_apart(graph, form, k)
 
 
 def in_run(graph: Graph, node: Node) -> bool:

@@ -124,7 +124,9 @@ class Plate:
     shape: tuple[int, ...]
     edges: dict[str, Edge]
     data: dict[str, Any] = field(default_factory=dict[str, Any])  # port -> plain array over the plate
-    parts: dict[str, np.ndarray] | None = None  # of a block: the connected part that each entry at a port belongs to, or -1
+    parts: dict[str, np.ndarray] | None = (
+        None  # of a block: the connected part that each entry at a port belongs to, or -1
+    )
 
     @property
     def size(self) -> int:

@@ -14,31 +14,16 @@ import scipy.sparse as sp
 
 from heliograph.engine.blocks.compile import Known
 from heliograph.engine.blocks.rows import Rows, image, take
+from heliograph.engine.blocks.sparse import known_log_density
+from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, conditioned_cavities
 from heliograph.factors import dot_backward, dot_forward
 
-__all__ = ["DenseSystem", "Solution", "VectorSites", "covariances", "moments"]
+__all__ = ["DenseSystem", "Solution"]
 
 _LARGEST = 4_000_000  # numbers up to which rows are laid out as one dense matrix
-_MOST_APART = 32  # sites that are conditioned on one another one by one
 _CHUNK = 2**21  # numbers of a temporary
 
 _LOG_2PI = float(np.log(2 * np.pi))
-
-
-class VectorSites(NamedTuple):
-    """Messages on vectors of expressions: d rows each, with a precision matrix."""
-
-    rows: Rows  # (m d,)
-    shift: np.ndarray  # (m, d)
-    precision: np.ndarray  # (m, d, d)
-
-
-class Cavities(NamedTuple):
-    """What is known of some expressions without their own sites."""
-
-    sites: np.ndarray  # (m,) their numbers
-    mean: np.ndarray  # (m,)
-    variance: np.ndarray  # (m,)
 
 
 class Solution(NamedTuple):
@@ -63,27 +48,14 @@ class DenseSystem:
         self.precision = gram(rows, weight)
         self.shift = pull(rows, weight * (known.target - rows.constant))
 
-    def solve(
-        self,
-        shift: np.ndarray,
-        tau: np.ndarray,
-        vectors: tuple[VectorSites, ...] = (),
-        fixed: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> Solution | None:
-        """The belief under sites ``exp(shift z - tau z^2 / 2)``; None where it is not a distribution.
-
-        Parameters
-        ----------
-        shift, tau
-            One number per site.
-        vectors
-            Sites on vectors of expressions.
-        fixed
-            Numbers of sites whose value is known exactly, and the values.
-        """
+    def solve(self, sites: Sites) -> Solution | None:
+        """The joint belief under the sites; None where it is not a distribution."""
+        tau = sites.tau
         q = self.precision + gram(self.sites, tau) if len(tau) else self.precision.copy()
-        b = self.shift + pull(self.sites, shift - tau * self.sites.constant) if len(tau) else self.shift.copy()
-        for site in vectors:
+        b = self.shift.copy()
+        if len(tau):
+            b += pull(self.sites, sites.shift - tau * self.sites.constant)
+        for site in sites.vectors:
             _add_vectors(q, b, site)
         if not len(b):
             return Solution(b, q, 0.0, 0)
@@ -103,37 +75,29 @@ class DenseSystem:
         mean = mean + root @ (root.T @ (b - q @ mean))  # one step of refinement: narrow sites lose digits otherwise
         log_det = 2 * float(np.log(np.diag(lower)).sum() + np.log(scale).sum())
         solution = Solution(mean, root, log_det, len(b))
-        return solution if fixed is None else _conditioned(solution, take(self.sites, fixed[0]), fixed[1])
+        if sites.fixed is None:
+            return solution
+        assert sites.values is not None
+        return _conditioned(solution, take(self.sites, sites.fixed), sites.values)
 
-    def cavities(
-        self, sites: np.ndarray, shift: np.ndarray, tau: np.ndarray, vectors: tuple[VectorSites, ...] = ()
-    ) -> Cavities | None:
-        """The beliefs of some expressions without their own sites, none of which is subtracted.
-
-        The system is solved without all of them, and each is then conditioned on the others. None where that is no distribution.
-        """
-        some = np.ones(len(tau))
-        some[sites] = 0.0
-        rest = self.solve(some * shift, some * tau, vectors)
+    def cavities(self, chosen: np.ndarray, sites: Sites) -> Cavities | None:
+        """The system is solved without all of them, and each is then conditioned on the others."""
+        some = np.ones(len(sites.tau))
+        some[chosen] = 0.0
+        rest = self.solve(sites._replace(shift=some * sites.shift, tau=some * sites.tau))
         if rest is None:
             return None
-        rows = take(self.site_rows, sites)
-        white = _whitened(rows, slice(0, len(rows)), rest.root)
-        g, at = white @ white.T, rows.constant + image(rows, rest.mean)
-        mean, variance = at.copy(), np.diag(g).copy()
-        value, noise = shift[sites] / tau[sites], 1.0 / tau[sites]
-        for k in range(len(sites)) if len(sites) <= _MOST_APART else ():
-            others = np.delete(np.arange(len(sites)), k)
-            if len(others):
-                weight = np.linalg.solve(g[np.ix_(others, others)] + np.diag(noise[others]), g[others, k])
-                mean[k] += weight @ (value[others] - at[others])
-                variance[k] -= weight @ g[others, k]
-        if len(sites) > _MOST_APART:
-            inverse = np.linalg.inv(g + np.diag(noise))
-            own = np.diag(inverse)
-            mean, variance = value - inverse @ (value - at) / own, 1.0 / own - noise
-        good = np.isfinite(mean) & (variance > 0)
-        return Cavities(sites[good], mean[good], variance[good])
+        rows = take(self.site_rows, chosen)
+        return conditioned_cavities(chosen, sites, self.means(rows, rest), self.covariance(rows, rows, rest))
+
+    def covariance(self, rows: Rows, others: Rows, solution: Solution) -> np.ndarray:
+        """Covariances of some rows with others."""
+        left = _whitened(rows, slice(0, len(rows)), solution.root)
+        return left @ _whitened(others, slice(0, len(others)), solution.root).T
+
+    def sample(self, rng: np.random.Generator, solution: Solution, n: int) -> np.ndarray:
+        """Draws of the base scalars."""
+        return solution.mean + rng.standard_normal((n, solution.root.shape[1])) @ solution.root.T
 
     def marginals(self, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the rows that are wanted in every sweep."""
@@ -151,10 +115,7 @@ class DenseSystem:
 
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
-        known = self.known
-        gap = known.target - known.rows.constant - image(known.rows, solution.mean)
-        density = 0.5 * (np.log(known.weight).sum() - len(gap) * _LOG_2PI - (known.weight * gap) @ gap)
-        return float(density) + known.log_constant + 0.5 * solution.n_free * _LOG_2PI - 0.5 * solution.log_det
+        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
 
 
 def laid_out(rows: Rows) -> Rows:

@@ -15,15 +15,18 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from heliograph.engine.blocks.compile import Block
-from heliograph.engine.blocks.dense import Cavities, DenseSystem, Solution, VectorSites
+from heliograph.engine.blocks.choosing import system_for
 from heliograph.engine.blocks.rows import Rows, joined
+from heliograph.engine.blocks.system import Cavities, Sites, VectorSites
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph
 
 __all__ = ["BlockFactor", "Joint", "port_of"]
 
-_DOMINATED = 1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
+_DOMINATED = (
+    1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
+)
 _LOST = 1e-13  # of a marginal's precision: a cavity below this is the rounding of a division
 
 
@@ -35,7 +38,7 @@ def port_of(node: int) -> str:
 class Joint(NamedTuple):
     """The joint belief of a block, and the marginals of the expressions that a run looks at in every sweep."""
 
-    solution: Solution
+    solution: Any  # of the block's linear system
     mean: np.ndarray  # (n,) of the sites and the other scalars that are shown
     variance: np.ndarray  # (n,)
     cavities: Cavities | None = None  # of sites that say so much more than the rest that a division would lose it
@@ -73,7 +76,8 @@ class BlockFactor(Factor):
         }
         self.ports = tuple(self.at)  # type: ignore[misc]
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
-        self.system = DenseSystem(block.known, rows, self.n_sites)
+        vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
+        self.system = system_for(block.known, rows, self.n_sites, vectors)
         label = _components(self)
         touched = {port: _labels(p.rows, label) for port, p in self.at.items()}
         self._reads = _dependence(self, touched, int(label.max(initial=-1)) + 1)
@@ -102,15 +106,15 @@ class BlockFactor(Factor):
         vectors = tuple(
             VectorSites(self.at[p].rows, *(np.asarray(a) for a in sites[p].naturals)) for p in self.vector_sites
         )
-        fixed = (np.concatenate(places), np.concatenate(values)) if places else None
-        solution = self.system.solve(shift, tau, vectors, fixed)
+        said = Sites(shift, tau, vectors)
+        if places:
+            said = said._replace(fixed=np.concatenate(places), values=np.concatenate(values))
+        solution = self.system.solve(said)
         if solution is None:
             return None
         mean, variance = self.system.marginals(solution)
         strong = np.flatnonzero(tau * variance[: self.n_sites] > 1.0 - _DOMINATED)
-        cavities = None
-        if len(strong) and fixed is None:
-            cavities = self.system.cavities(strong, shift, tau, vectors)
+        cavities = self.system.cavities(strong, said) if len(strong) and not places else None
         return Joint(solution, mean, variance, cavities)
 
     def marginal(self, port: str, joint: Joint) -> Family:
@@ -203,7 +207,9 @@ def _components(factor: BlockFactor) -> np.ndarray:
             n_rows += 1
     rows, columns = np.concatenate(i), n_rows + np.concatenate(j)
     size = n_rows + n
-    _, label = connected_components(sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), directed=False)
+    _, label = connected_components(
+        sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), directed=False
+    )
     return np.unique(label[n_rows:], return_inverse=True)[1] if n else np.zeros(0, dtype=int)
 
 

@@ -144,7 +144,9 @@ def touched(rows: Rows) -> np.ndarray:
     """Which rows hold a variable at all, ``(n,)`` bool."""
     some = np.diff(rows.sparse.indptr) > 0
     if rows.sparse.nnz:
-        size = np.bincount(np.repeat(np.arange(len(rows)), np.diff(rows.sparse.indptr)), np.abs(rows.sparse.data), len(rows))
+        size = np.bincount(
+            np.repeat(np.arange(len(rows)), np.diff(rows.sparse.indptr)), np.abs(rows.sparse.data), len(rows)
+        )
         some &= size > 0
     for matrix, _ in rows.dense:
         some |= (matrix != 0).any(axis=1)
