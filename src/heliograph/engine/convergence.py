@@ -49,19 +49,24 @@ def motion(watched: Sequence[Node], new: Sequence[Family], old: Sequence[Family]
     return Motion(change, moving, broken)
 
 
-def still_to_go(new: Sequence[Family], old: Sequence[Family], older: Sequence[Family]) -> float:
+def still_to_go(
+    new: Sequence[Family], old: Sequence[Family], older: Sequence[Family], jointly: Sequence[bool] | None = None
+) -> float:
     """Nats by which the beliefs of the last three sweeps suggest that they will still move.
 
     A belief that moves by ``d, r d, r^2 d, ...`` in the mean has ``r / (1 - r)`` times its last step before it, and its
     KL grows with the square. The rate r of every entry is read off the move of two sweeps over that of one, which is
-    ``1 + 1/r``. A belief that swings to and fro, or jumped once, has no more than its last change to go.
+    ``1 + 1/r``. A belief that swings to and fro, or jumped once, has no more than its last change to go. The entries of a
+    node of a block settle together (`jointly`): one rate is read off all of them, since any one may pass through its rest.
     """
     most = 0.0
-    for a, b, c in zip(new, old, older, strict=True):
+    jointly = [False] * len(new) if jointly is None else jointly
+    for a, b, c, together in zip(new, old, older, jointly, strict=True):
         if a is b:
             continue
         one, two = _nats(a, b), _nats(a, c)
-        pace = np.sqrt(np.divide(two, one, out=np.zeros_like(one), where=one > _ROUNDING))
+        near, far = (one.sum(keepdims=True), two.sum(keepdims=True)) if together else (one, two)
+        pace = np.sqrt(np.divide(far, near, out=np.zeros_like(near), where=near > _ROUNDING))
         steady = pace >= np.sqrt(_STEADY)
         rate = np.minimum(1.0 / np.where(steady, pace - 1.0, 2.0), _SLOWEST)
         ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)

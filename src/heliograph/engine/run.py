@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Run:
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
+        joint = {k for kind in compiled.blocks for k in kind.factor.block.nodes}
+        self._jointly = [n.position in joint for n in self._watched]
         self._before: list[Family] = []  # beliefs after the last sweep that was not undone
         self._older: list[Family] | None = None  # and after the one before it
         self._at_rest = 0  # sweeps in a row that moved nothing and could not send everything
@@ -146,7 +148,7 @@ class Run:
         """How far the beliefs may still move; where fresh draws move them for ever, how far they moved in two sweeps."""
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
-        return still_to_go(new, old, older)
+        return still_to_go(new, old, older, self._jointly)
 
     def _undamped_change(self, beliefs: list[Family]) -> float:
         """What one more sweep would change if nothing were damped; black boxes are taken at their word of this sweep."""
@@ -184,7 +186,7 @@ class Run:
 def _visits(size: int, most: int) -> list[slice]:
     """The elements of a strand in their order: one at a time, or in equal groups where there would be too many."""
     ends = np.linspace(0, size, min(size, most) + 1).astype(int)
-    return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
 def _clock() -> float:
