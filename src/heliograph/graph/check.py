@@ -198,8 +198,9 @@ def check_graph(graph: Graph) -> None:
     """What can only be seen when the whole model is there: nothing to do, no prior, loose ends."""
     if not graph.nodes:
         raise ModelError("the model is empty; add variables with model.gaussian(...), model.bernoulli(...) and so on")
+    met = graph.meetings()
     for node in graph.nodes:
-        meets = graph.edges_of(node.position)
+        meets = met.get(node.position, [])
         if not meets:
             raise ModelError(
                 f"variable {node.name!r} is disconnected: no prior and no factor mentions it; "

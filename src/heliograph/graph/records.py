@@ -174,6 +174,14 @@ class Graph:
         """This graph as it is now, which later additions and observations leave as it is."""
         return Graph([replace(node) for node in self.nodes], list(self.plates), self)
 
+    def meetings(self) -> dict[int, list[tuple[Plate, str]]]:
+        """The (plate, port) pairs that meet each node that is met at all."""
+        found: dict[int, list[tuple[Plate, str]]] = {}
+        for plate in self.plates:
+            for port, edge in plate.edges.items():
+                found.setdefault(edge.node, []).append((plate, port))
+        return found
+
     def edges_of(self, node: int) -> list[tuple[Plate, str]]:
         """The (plate, port) pairs that meet a node."""
         return [(p, port) for p in self.plates for port, edge in p.edges.items() if edge.node == node]

@@ -150,6 +150,7 @@ class _Compiler:
             if isinstance(plate.factor, _DETERMINISTIC):
                 makers.setdefault(plate.edges[plate.factor.child].node, []).append(plate)
         self.makers = makers
+        self.by_edges = {id(p.edges): p for p in self.plates}
         self.base: dict[int, np.ndarray] = {}
         self.n_columns = 0
         for k in self.nodes:
@@ -219,9 +220,7 @@ class _Compiler:
             values[seen] = np.asarray(node.observed.point).reshape(node.size, d)[seen]
         if k in self.base:
             self.rows[k] = base(self.base[k], self.n_columns, values)
-            tight = None if seen.any() else self._tight(k)
-            if tight is not None:
-                self._write_deviations(k, *tight)
+            self._write_conditional(k, bool(seen.any()))
             return
         made = np.zeros(node.size, dtype=bool)
         parts, places = [], []
@@ -246,35 +245,36 @@ class _Compiler:
         if len(said):
             self.fixed.append((take(whole, components(said, d)), values[said].reshape(-1)))
 
-    def _tight(self, k: int) -> tuple[Plate, Rows] | None:
-        """The plate ``x ~ N(mean, variance)`` that makes a node, if it is far narrower than what its mean may be.
+    def _write_conditional(self, k: int, observed: bool) -> None:
+        """A node that is made by ``x ~ N(mean, variance)``, where that is far narrower than what its mean may be.
 
-        The precision of x and of its mean would differ by less than double precision holds.
+        The precisions of x and of its mean would differ by less than double precision holds. So x is written as its mean plus a
+        deviation of its own, which is the base scalar.
         """
-        plate = self.graph.nodes[k].maker
+        maker = self.graph.nodes[k].maker
+        plate = None if maker is None else self.by_edges.get(id(maker.edges))
         if plate is None or not isinstance(plate.factor, GaussianFactor) or "mean" not in plate.edges:
-            return None
-        plate = next((p for p in self.plates if p.edges is plate.edges), None)  # type: ignore[union-attr]
-        if plate is None or plate.edges["x"].index is not None or plate.edges["mean"].node not in self.rows:
-            return None
+            return
+        if plate.edges["x"].index is not None or plate.edges["mean"].node not in self.rows:
+            return
         mean = self._port(plate, "mean")
         variance = np.asarray(plate.data["variance"], dtype=float)
-        if not (variance > 0).all() or not (variance < _TIGHT * self._spread(mean)).all():
-            return None
-        return plate, mean
-
-    def _write_deviations(self, k: int, plate: Plate, mean: Rows) -> None:
-        """A node as its mean plus a deviation of its own, which is the base scalar."""
+        spread = self._spread(mean)
+        free = self.base[k] >= 0
+        if observed or not (variance > 0).all() or not (variance < _TIGHT * spread).all():
+            self.spread[self.base[k][free]] = (spread + variance)[free]
+            return
         deviation = self.rows[k]
         self.rows[k] = add(mean, deviation)
-        variance = np.asarray(plate.data["variance"], dtype=float)
         self.known.append((deviation, np.zeros(len(deviation)), 1.0 / variance))
         self.spread[self.base[k]] = variance
         self.written.add(plate.position)
 
     def _spread(self, rows: Rows) -> np.ndarray:
         """Rough variances of rows before any data."""
-        total = rows.sparse.multiply(rows.sparse) @ self.spread
+        s = rows.sparse
+        row = np.repeat(np.arange(len(rows)), np.diff(s.indptr))
+        total = np.bincount(row, s.data**2 * self.spread[s.indices], len(rows))
         for x, columns in rows.dense:
             total = total + x**2 @ self.spread[columns]
         return total
