@@ -13,13 +13,14 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 
 from heliograph.engine.blocks.compile import Known
-from heliograph.engine.blocks.rows import Rows, image, take
+from heliograph.engine.blocks.rows import Rows, image, is_base, take
 from heliograph.engine.blocks.sparse import known_log_density
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, conditioned_cavities
 from heliograph.factors import dot_backward, dot_forward
 
 __all__ = ["DenseSystem", "Solution"]
 
+_ROUNDING = 1e-15  # of a diagonal entry: a pivot below this is nothing but rounding
 _LARGEST = 4_000_000  # numbers up to which rows are laid out as one dense matrix
 _CHUNK = 2**21  # numbers of a temporary
 
@@ -33,6 +34,7 @@ class Solution(NamedTuple):
     root: np.ndarray  # (N, N) R with R R' the covariance
     log_det: float  # of the precision, given what is fixed
     n_free: int  # base scalars less those that exact values fix
+    naturals: tuple[np.ndarray, np.ndarray] | None  # shift and precision of all base scalars; None where some are fixed
 
 
 class DenseSystem:
@@ -58,23 +60,17 @@ class DenseSystem:
         for site in sites.vectors:
             _add_vectors(q, b, site)
         if not len(b):
-            return Solution(b, q, 0.0, 0)
-        if not np.isfinite(q).all() or not np.isfinite(b).all():
+            return Solution(b, q, 0.0, 0, (b, q))
+        if not np.isfinite(q.sum() + b.sum()):
             return None
-        scale = np.sqrt(np.maximum(np.einsum("ii->i", q), 0.0))
-        if not (scale > 0).all():
+        lower, failed = sl.lapack.dpotrf(q, lower=1)
+        diagonal = np.diag(lower)
+        if failed or not (diagonal * diagonal > _ROUNDING * np.diag(q)).all():
             return None
-        try:  # in units in which every precision is 1, so that units do not decide what is positive definite
-            lower = np.linalg.cholesky(q / scale[:, None] / scale)
-        except np.linalg.LinAlgError:
-            return None
-        inverse = sl.solve_triangular(lower, np.eye(len(b)), lower=True, check_finite=False)  # L^-1
-        root = inverse.T / scale[:, None]
-        half = inverse @ (b / scale)
-        mean = (inverse.T @ half) / scale
-        mean = mean + root @ (root.T @ (b - q @ mean))  # one step of refinement: narrow sites lose digits otherwise
-        log_det = 2 * float(np.log(np.diag(lower)).sum() + np.log(scale).sum())
-        solution = Solution(mean, root, log_det, len(b))
+        root = sl.lapack.dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
+        mean = root @ (root.T @ b)
+        mean += root @ (root.T @ (b - q @ mean))  # one step of refinement: narrow sites lose digits otherwise
+        solution = Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q))
         if sites.fixed is None:
             return solution
         assert sites.values is not None
@@ -89,6 +85,12 @@ class DenseSystem:
             return None
         rows = take(self.site_rows, chosen)
         return conditioned_cavities(chosen, sites, self.means(rows, rest), self.covariance(rows, rows, rest))
+
+    def naturals(self, rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray] | None:
+        """Shift and precision of rows that are all base scalars in their order; None of any others."""
+        if len(rows) != rows.n_columns or not is_base(rows) or solution.naturals is None:
+            return None
+        return solution.naturals if (rows.sparse.indices == np.arange(len(rows))).all() else None
 
     def covariance(self, rows: Rows, others: Rows, solution: Solution) -> np.ndarray:
         """Covariances of some rows with others."""
@@ -190,7 +192,10 @@ def covariances(rows: Rows, solution: Solution, d: int) -> np.ndarray:
 
 
 def _whitened(rows: Rows, part: slice, root: np.ndarray) -> np.ndarray:
-    white = rows.sparse[part] @ root
+    s = rows.sparse
+    if not rows.dense and part == slice(0, len(rows)) and is_base(rows):
+        return root[s.indices]
+    white = s[part] @ root
     for x, columns in rows.dense:
         white = white + x[part] @ root[columns]
     return white
@@ -230,4 +235,4 @@ def _conditioned(solution: Solution, rows: Rows, values: np.ndarray) -> Solution
     mean = solution.mean + solution.root @ (half.T @ sl.solve_triangular(lower, gap, lower=True, check_finite=False))
     root = solution.root - (solution.root @ half.T) @ half
     log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
-    return Solution(mean, root, log_det, solution.n_free - len(rows))
+    return Solution(mean, root, log_det, solution.n_free - len(rows), None)

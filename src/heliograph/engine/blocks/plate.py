@@ -123,6 +123,9 @@ class BlockFactor(Factor):
         if start >= 0:
             part = slice(start, start + len(rows))
             return Gaussian.from_mean_variance(joint.mean[part], joint.variance[part])
+        whole = self.system.naturals(rows, joint.solution) if d == len(rows) else None
+        if whole is not None:
+            return MultivariateGaussian.from_naturals((whole[0][None], whole[1][None]))
         mean, variance = self.system.moments(rows, joint.solution, d)
         if d is None:
             return Gaussian.from_mean_variance(mean, variance)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Rows", "add", "apply", "base", "constants", "image", "joined", "minus", "scale", "take", "touched"]
+__all__ = ["Rows", "add", "apply", "base", "constants", "image", "is_base", "joined", "minus", "scale", "take", "touched"]
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
 _FEW = 32  # rows up to which they are kept sparse whatever their length (a small matrix in a long chain)
@@ -138,6 +138,13 @@ def image(rows: Rows, x: np.ndarray) -> np.ndarray:
     for matrix, columns in rows.dense:
         value = value + matrix @ x[columns]
     return value
+
+
+def is_base(rows: Rows) -> bool:
+    """Whether every row is one base scalar as it is."""
+    s = rows.sparse
+    plain = not rows.dense and s.nnz == len(rows) and not rows.constant.any()
+    return bool(plain and (s.data == 1.0).all() and (s.indptr == np.arange(len(rows) + 1)).all())
 
 
 def touched(rows: Rows) -> np.ndarray:

@@ -103,6 +103,10 @@ class SparseSystem:
             found[start:stop] = both[at, :, at, :]
         return self.means(rows, solution), found if d is not None else found.reshape(-1)
 
+    def naturals(self, rows: Rows, solution: SparseSolution) -> tuple[np.ndarray, np.ndarray] | None:
+        """None: the whole precision is never laid out."""
+        return None
+
     def covariance(self, rows: Rows, others: Rows, solution: SparseSolution) -> np.ndarray:
         """Covariances of some rows with others, by solves."""
         found = sparse.covariance(solution.factor, as_numeric(rows), as_numeric(others))

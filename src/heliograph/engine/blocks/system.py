@@ -63,6 +63,10 @@ class System(Protocol):
         """Means of any expressions, and their variances, or the covariances of every d of them."""
         ...
 
+    def naturals(self, rows: Rows, solution: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Shift and precision of rows that are all base scalars in their order, where the system has them."""
+        ...
+
     def covariance(self, rows: Rows, others: Rows, solution: Any) -> np.ndarray:
         """Covariances of some expressions with others."""
         ...
