@@ -164,7 +164,7 @@ def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
     """``A' value``."""
     total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
     for x, columns in rows.dense:
-        np.add.at(total, columns, x.T @ value)
+        total[columns] += x.T @ value
     return total
 
 
