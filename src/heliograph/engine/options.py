@@ -21,7 +21,7 @@ _SETTLED = 1e-3  # of the tolerated posterior error, that beliefs may move in th
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a run of expectation propagation goes.
+    """The settings of a run of expectation propagation.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class RunOptions:
     oracle
         What answers for black boxes: a name, an object, or None for each factor's own.
     schedule
-        "parallel" (a whole plate at once) or "sequential" (element by element, forth and back); both have the same
+        "parallel" (a whole plate at once) or "sequential" (element by element, forwards and backwards in turn); both have the same
         fixed points.
     damping
         The share of the old message that is kept, in [0, 1); None adapts it: none at first, more when a sweep
@@ -66,7 +66,7 @@ class RunOptions:
 
     @property
     def rule(self) -> StopRule:
-        """When to stop."""
+        """The rule that ends the run."""
         return self.stop if self.stop is not None else changed_less_than(self.settled) | after(self.max_sweeps)
 
     @property

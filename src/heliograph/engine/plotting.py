@@ -11,7 +11,7 @@ from heliograph.engine.trace import Invocation, Trace
 
 __all__ = ["plot_trace"]
 
-_SHOWN = 200_000  # marks in a panel: more than that are thinned, as no eye can tell
+_SHOWN = 200_000  # marks in a panel: more are thinned out, which cannot be seen
 
 
 def plot_trace(trace: Trace | Sequence[Trace], path: Any = None, window: int = 100) -> Any:
@@ -19,7 +19,7 @@ def plot_trace(trace: Trace | Sequence[Trace], path: Any = None, window: int = 1
 
     A panel for every direction of every learned factor; dashed lines where a problem begins, fine ones where a sweep
     does. Several traces are drawn one after the other, as problems in sequence. A run that learned nothing is shown as
-    its change per sweep. Gives the matplotlib figure, and writes it to `path` if that is said.
+    its change per sweep. Gives the matplotlib figure, and writes it to `path` if there is one.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

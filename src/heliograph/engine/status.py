@@ -1,4 +1,4 @@
-"""How a run ended, in words: the status of a posterior, and the warnings that `infer` gives."""
+"""The end of a run in words: the status of a posterior, and the warnings of `infer`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def status(graph: Graph, info: SweepInfo, converged: bool, unsent: Unsent, singl
         ahead = ", and one sweep cannot show that it is the last"
     return (
         f"stopped after {sweeps}, before the beliefs settled: variable {info.moving!r} still moves by {info.change:.2g} "
-        f"nats a sweep{ahead}; {_remedy(info)}"
+        f"nats per sweep{ahead}; {_remedy(info)}"
     )
 
 
@@ -62,7 +62,7 @@ def _remedy(info: SweepInfo) -> str:
 
 
 def unsent_sentence(graph: Graph, unsent: Unsent) -> str:
-    """Which messages could not be computed, and what became of them."""
+    """The sentence on messages that could not be computed, with their number and reason."""
     parts: list[str] = []
     if unsent.n_skipped:
         parts.append(
@@ -77,7 +77,7 @@ def unsent_sentence(graph: Graph, unsent: Unsent) -> str:
 
 
 def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None:
-    """Warn of whatever a user should know before trusting the posterior."""
+    """Warn of everything that a user should know before trusting the posterior."""
     if posterior.unsent.n_failed:
         warnings.warn(posterior.status, OracleWarning, stacklevel=_CALLER)
     elif not posterior.converged:

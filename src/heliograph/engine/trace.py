@@ -1,4 +1,4 @@
-"""What only a reader of a run needs: one record per sweep, one per invocation of a learned direction."""
+"""The history of a run for its reader: one record per sweep, one per invocation of a learned direction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AHEAD = 10.0  # the limit on one sweep's change, by which the beliefs may still
 
 
 class SweepInfo(NamedTuple):
-    """One sweep, as a reader wants to see it."""
+    """The record of one sweep."""
 
     sweep: int
     change: float  # largest KL(new belief || old belief) over the user's variables, in nats, as if nothing were damped
@@ -43,7 +43,7 @@ class SweepInfo(NamedTuple):
         return _FRESH_DRAWS * self.noise
 
     def settled(self, nats: float) -> bool:
-        """Whether the beliefs have settled to `nats`, as docs/convergence.md defines it.
+        """Return whether the beliefs have settled to `nats`, as docs/convergence.md defines it.
 
         Every message could be sent; the undamped change of the sweep is below `nats`, or below what fresh draws cause
         where that is tolerated; and the changes to come add up to less than ten times that.

@@ -1,4 +1,4 @@
-"""What a graph is made of: nodes (array-shaped variables), affine expressions of them, edges and plates of equal factors."""
+"""The records of a graph: nodes (array-shaped variables), affine expressions of them, edges, and plates of equal factors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Stacked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """How a port of a plate meets a node."""
+    """The link between a port of a plate and a node."""
 
     node: int
     index: np.ndarray | None  # (plate size,) entry of the node that each element touches; None: the same, in order
@@ -132,7 +132,7 @@ class Plate:
         return math.prod(self.shape)
 
     def separate(self, port: str) -> bool:
-        """Whether no two elements touch the same entry at this port, so that none hears what another said there."""
+        """Return whether no two elements touch the same entry at this port, so that none depends on another there."""
         edge = self.edges[port]
         return edge.unique and not (edge.shared and self.size > 1)
 
