@@ -10,7 +10,8 @@ from heliograph.engine.loop import Step, infer, steps
 from heliograph.engine.model import Model
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
-from heliograph.engine.trace import Invocation, SweepInfo, Trace
+from heliograph.engine.sweep_info import Invocation, SweepInfo
+from heliograph.engine.trace import Trace
 
 __all__ = [
     "Invocation",

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from heliograph.engine.compiled import compile_model
 from heliograph.engine.contradictions import check_possible
+from heliograph.engine.doubts import warn_of_doubts
 from heliograph.engine.options import InferOptions, RunOptions, with_options
 from heliograph.engine.options_check import check_options
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.progress import shown
 from heliograph.engine.run import Run
-from heliograph.engine.status import warn_of_doubts
-from heliograph.engine.trace import SweepInfo
+from heliograph.engine.sweep_info import SweepInfo
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.kernels.blas import one_blas_thread

@@ -17,8 +17,9 @@ from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.status import status
+from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.tables import Tables
-from heliograph.engine.trace import SweepInfo, Trace
+from heliograph.engine.trace import Trace
 from heliograph.factors.black_box import Conduct
 from heliograph.families import Family
 from heliograph.graph.shared import shared_by_factor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from heliograph.engine.trace import SweepInfo
+from heliograph.engine.sweep_info import SweepInfo
 
 __all__ = ["StopRule", "after", "after_seconds", "changed_less_than"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heliograph.engine.schedule import Task
+from heliograph.engine.sweep_info import Invocation
 from heliograph.engine.tables import Rows, Tables
-from heliograph.engine.trace import Invocation
 from heliograph.engine.unsent import Unsent
 from heliograph.factors.black_box import Conduct
 from heliograph.families import Family

@@ -13,8 +13,8 @@ from heliograph.engine.plates.gathering import gather, gather_all
 from heliograph.engine.plates.plain import read_ports
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
+from heliograph.engine.sweep_info import Invocation
 from heliograph.engine.tables import Rows, Tables
-from heliograph.engine.trace import Invocation
 from heliograph.factors.black_box import BlackBox
 from heliograph.families import Family
 from heliograph.graph.records import Graph, Plate
