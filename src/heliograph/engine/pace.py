@@ -49,7 +49,8 @@ class Pace:
     def note(self, change: float, drifting: Callable[[], bool]) -> None:
         """Adapt the step to a sweep that moved the beliefs by `change` nats, undamped.
 
-        `drifting` tells whether they go on in one direction; it is called only when progress has stalled."""
+        `drifting` tells whether they go on in one direction; it is called only when progress has stalled.
+        """
         if change < _PROGRESS * self._best:
             self._best, self._stalled, self._easy = change, 0, self._easy + 1
             if self.adaptive and self._easy >= _EASY:

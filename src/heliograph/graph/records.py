@@ -155,7 +155,7 @@ class Graph:
     live: Graph | None = None  # in a snapshot: the graph that it was taken of
 
     def snapshot(self) -> Graph:
-        """This graph as it is now, which later additions and observations leave as it is."""
+        """A copy of the graph as it is now, which later additions and observations leave as it is."""
         return Graph([replace(node) for node in self.nodes], list(self.plates), self)
 
     def edges_of(self, node: int) -> list[tuple[Plate, str]]:
