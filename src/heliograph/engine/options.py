@@ -1,4 +1,4 @@
-"""The settings of a run, listed once: `RunOptions`, and how a function takes them as keywords."""
+"""The settings of `steps` and `infer`, listed once, and how a function takes them as keywords."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 from heliograph.engine.stopping import StopRule, after, changed_less_than
 from heliograph.operators.protocol import Operator
 
-__all__ = ["InferOptions", "RunOptions", "with_options"]
+__all__ = ["InferOptions", "StepOptions", "with_options"]
 
 _SETTLED = 1e-3  # of the tolerated posterior error, that beliefs may move in the last sweep
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The settings of a run of expectation propagation.
+class StepOptions:
+    """The settings of a run of expectation propagation, one sweep after another.
 
     Attributes
     ----------
@@ -80,8 +80,8 @@ class RunOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InferOptions(RunOptions):
-    """`RunOptions`, and whether progress is shown.
+class InferOptions(StepOptions):
+    """`StepOptions`, and whether progress is shown.
 
     Attributes
     ----------

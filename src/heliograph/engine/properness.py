@@ -55,25 +55,31 @@ def apply_policy(
     `cavity` is the message that came in from the receiver (None where the factor did not need it). `error` holds the
     nats that each message may be wrong by: with it, the mean is kept only where that changes no more than they are.
     """
-    if isinstance(new, Gaussian) and new.point is None:  # the common case, kept short
-        tau = new.naturals[1]
-        lowest = tau.min(initial=np.inf)
-        if lowest >= 0 and np.isfinite(tau.sum()) and np.isfinite(new.naturals[0].sum()):
-            return PolicyResult(new, 0)
-    good = finite(new)
+    if _all_proper_gaussians(new):
+        return PolicyResult(new, 0)
+    message, good = new, finite(new)
     improper = good & ~new.proper & ~new.is_uniform
     skip = ~good
     if policy == "keep mean":
         if cavity is not None and improper.any():
-            new = _keep_mean_within(new, cavity, improper, error)
+            message = _keep_mean_within(new, cavity, improper, error)
     elif policy == "skip":
         skip |= improper
     if cavity is not None and improper.any():
-        belief = new * cavity
+        belief = message * cavity
         skip |= good & cavity.proper & ~belief.proper
     if not skip.any():
-        return PolicyResult(new, int(improper.sum()))
-    return PolicyResult(choose(skip, old, new), int(improper.sum()), skip)
+        return PolicyResult(message, int(improper.sum()))
+    return PolicyResult(choose(skip, old, message), int(improper.sum()), skip)
+
+
+def _all_proper_gaussians(message: Family) -> bool:
+    """Return whether nothing needs a policy, seen at little cost in the most common case."""
+    if not isinstance(message, Gaussian) or message.point is not None:
+        return False
+    shift, precision = message.naturals
+    lowest = precision.min(initial=np.inf)
+    return bool(lowest >= 0 and np.isfinite(precision.sum()) and np.isfinite(shift.sum()))
 
 
 def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
@@ -85,9 +91,8 @@ def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
     if a.point is None and b.point is None:
         return a.from_naturals(naturals)
     where = mask[..., None] if a.point_rank else mask
-    shape = (a.point if a.point is not None else b.point).shape  # type: ignore[union-attr]
-    nan = np.full(shape, np.nan)
-    point = np.where(where, a.point if a.point is not None else nan, b.point if b.point is not None else nan)
+    nan = np.full_like(b.point if a.point is None else a.point, np.nan)
+    point = np.where(where, nan if a.point is None else a.point, nan if b.point is None else b.point)
     return a.from_naturals(naturals, None if np.isnan(point).all() else point)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.merging import copied
-from heliograph.engine.options import RunOptions
+from heliograph.engine.options import StepOptions
 from heliograph.engine.pace import Pace
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
@@ -34,7 +34,7 @@ _HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after 
 class Run:
     """The state of one run of the loop: `sweeps` goes through it, `posterior` reads it at any time."""
 
-    def __init__(self, compiled: CompiledModel, options: RunOptions) -> None:
+    def __init__(self, compiled: CompiledModel, options: StepOptions) -> None:
         self.compiled = compiled
         self.options = options
         self.trace = Trace()

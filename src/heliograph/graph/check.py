@@ -189,9 +189,9 @@ def check_observed(
             f"variable {name!r}: observed value {worst} is impossible; a {family.__name__} takes {_SUPPORT[family]}"
         )
     flat = np.where(gone[:, None] if event else gone, np.nan, flat)
-    if family.point_rank or dimension is None:
-        return family.point_mass(flat)
-    return cast(type[Categorical], family).point_mass(flat, dimension)
+    if issubclass(family, Categorical):
+        return family.point_mass(flat, cast(int, dimension))
+    return family.point_mass(flat)
 
 
 def check_graph(graph: Graph) -> None:
