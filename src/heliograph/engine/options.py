@@ -104,14 +104,18 @@ def with_options(
     """Let a function of a model and a record of options take the fields of the record as keywords of its own."""
 
     def decorate(function: Callable[[M, O], R]) -> Callable[Concatenate[M, P], R]:
+        first, _ = inspect.signature(function).parameters.values()
+        fields = inspect.signature(options).parameters
+
         @functools.wraps(function)
         def wrapper(model: M, *args: P.args, **settings: P.kwargs) -> R:
+            for name in settings:
+                if name not in fields:
+                    raise TypeError(f"{function.__name__}() has no setting {name!r}; there are {', '.join(fields)}")
             return function(model, options(*args, **settings))
 
-        first, _ = inspect.signature(function).parameters.values()
-        fields = inspect.signature(options).parameters.values()
         returns = inspect.signature(function).return_annotation
-        wrapper.__signature__ = inspect.Signature([first, *fields], return_annotation=returns)  # type: ignore[attr-defined]
+        wrapper.__signature__ = inspect.Signature([first, *fields.values()], return_annotation=returns)  # type: ignore[attr-defined]
         return wrapper
 
     return decorate
