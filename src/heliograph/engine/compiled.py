@@ -15,7 +15,7 @@ __all__ = ["CompiledModel", "compile_model"]
 
 
 class CompiledModel(NamedTuple):
-    """What stays the same through a run, and in the posteriors that it gives."""
+    """The part of a run that stays the same, shared with the posteriors that it gives."""
 
     graph: Graph
     plates: tuple[PlateKind, ...]
@@ -29,7 +29,7 @@ class CompiledModel(NamedTuple):
 
     @property
     def n_learned(self) -> int:
-        """How many messages of black boxes a sweep sends, all directions counted."""
+        """The number of messages of black boxes in a sweep, all directions counted."""
         tasks = (*self.schedule.once, *self.schedule.sweep) or self.schedule.final
         return sum(self.plates[t.plate].n_learned for t in tasks)
 

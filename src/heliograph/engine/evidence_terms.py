@@ -54,7 +54,7 @@ def edge_terms(
 
 
 def _at_fixed_values(plain: Family, cavity: Family, sent: Family) -> float:
-    """What a factor that fixes a variable finds there: the others' own terms are taken at that value already."""
+    """The cavity's log density at the values that a factor fixes: the other factors' terms are taken there already."""
     fixes = sent.is_point & ~cavity.is_point
     if sent.point is None or not fixes.any():
         return 0.0

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from heliograph.engine.compiled import compile_model
 from heliograph.engine.contradictions import check_possible
-from heliograph.engine.options import InferOptions, RunOptions, with_options
+from heliograph.engine.doubts import warn_of_doubts
+from heliograph.engine.options import InferOptions, StepOptions, with_options
 from heliograph.engine.options_check import check_options
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.progress import shown
 from heliograph.engine.run import Run
-from heliograph.engine.status import warn_of_doubts
-from heliograph.engine.trace import SweepInfo
+from heliograph.engine.sweep_info import SweepInfo
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.kernels.blas import one_blas_thread
@@ -29,9 +29,9 @@ class Step(NamedTuple):
     info: SweepInfo
 
 
-@with_options(RunOptions)
-def steps(model: Builder, options: RunOptions) -> Iterator[Step]:
-    """Yield a `Step` after every sweep until the stopping rule holds; `RunOptions` lists the settings.
+@with_options(StepOptions)
+def steps(model: Builder, options: StepOptions) -> Iterator[Step]:
+    """Yield a `Step` after every sweep until the stopping rule holds; `StepOptions` lists the settings.
 
     >>> from heliograph.engine import Model
     >>> model = Model()
@@ -67,7 +67,7 @@ def run_to_the_end(model: Builder, options: InferOptions) -> Posterior:
     return posterior
 
 
-def _checked_run(model: Builder, options: RunOptions) -> Run:
+def _checked_run(model: Builder, options: StepOptions) -> Run:
     """A run that has been checked and not begun."""
     check_options(options)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now

@@ -31,8 +31,8 @@ class Model(Builder):
             How black-box factors get their messages: "learned", "kjit", "forest", "neural", "ask", or an object; and
             what answers for them.
         schedule
-            "parallel" (a whole plate at once) or "sequential" (element by element, forth and back); both have the same
-            fixed points.
+            "parallel" (a whole plate at once) or "sequential" (element by element, forwards and backwards in turn); both have
+            the same fixed points.
         damping
             The share of the old message that is kept; None adapts it.
         power

@@ -1,4 +1,4 @@
-"""The settings of a run, listed once: `RunOptions`, and how a function takes them as keywords."""
+"""The settings of `steps` and `infer`, listed once, and how a function takes them as keywords."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 from heliograph.engine.stopping import StopRule, after, changed_less_than
 from heliograph.operators.protocol import Operator
 
-__all__ = ["InferOptions", "RunOptions", "with_options"]
+__all__ = ["InferOptions", "StepOptions", "with_options"]
 
 _SETTLED = 1e-3  # of the tolerated posterior error, that beliefs may move in the last sweep
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """How a run of expectation propagation goes.
+class StepOptions:
+    """The settings of a run of expectation propagation, one sweep after another.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class RunOptions:
     oracle
         What answers for black boxes: a name, an object, or None for each factor's own.
     schedule
-        "parallel" (a whole plate at once) or "sequential" (element by element, forth and back); both have the same
+        "parallel" (a whole plate at once) or "sequential" (element by element, forwards and backwards in turn); both have the same
         fixed points.
     damping
         The share of the old message that is kept, in [0, 1); None adapts it: none at first, more when a sweep
@@ -70,7 +70,7 @@ class RunOptions:
 
     @property
     def rule(self) -> StopRule:
-        """When to stop."""
+        """The rule that ends the run."""
         return self.stop if self.stop is not None else changed_less_than(self.settled) | after(self.max_sweeps)
 
     @property
@@ -84,8 +84,8 @@ class RunOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InferOptions(RunOptions):
-    """`RunOptions`, and whether progress is shown.
+class InferOptions(StepOptions):
+    """`StepOptions`, and whether progress is shown.
 
     Attributes
     ----------
@@ -108,14 +108,18 @@ def with_options(
     """Let a function of a model and a record of options take the fields of the record as keywords of its own."""
 
     def decorate(function: Callable[[M, O], R]) -> Callable[Concatenate[M, P], R]:
+        first, _ = inspect.signature(function).parameters.values()
+        fields = inspect.signature(options).parameters
+
         @functools.wraps(function)
         def wrapper(model: M, *args: P.args, **settings: P.kwargs) -> R:
+            for name in settings:
+                if name not in fields:
+                    raise TypeError(f"{function.__name__}() has no setting {name!r}; there are {', '.join(fields)}")
             return function(model, options(*args, **settings))
 
-        first, _ = inspect.signature(function).parameters.values()
-        fields = inspect.signature(options).parameters.values()
         returns = inspect.signature(function).return_annotation
-        wrapper.__signature__ = inspect.Signature([first, *fields], return_annotation=returns)  # type: ignore[attr-defined]
+        wrapper.__signature__ = inspect.Signature([first, *fields.values()], return_annotation=returns)  # type: ignore[attr-defined]
         return wrapper
 
     return decorate

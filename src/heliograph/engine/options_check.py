@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from heliograph.engine.options import InferOptions, RunOptions
+from heliograph.engine.options import InferOptions, StepOptions
 from heliograph.engine.properness import POLICIES
 from heliograph.errors import ModelError
 from heliograph.factors.oracle_calls import oracle_named
@@ -17,7 +17,7 @@ from heliograph.operators.registry import make_operator, operator_names
 __all__ = ["check_options"]
 
 
-def check_options(options: RunOptions) -> None:
+def check_options(options: StepOptions) -> None:
     """Raise a `ModelError` that names the setting and what it may be; every setting is looked at, used or not."""
     _check_numbers(options.damping, options.power, options.tolerance, options.max_sweeps, options.seed)
     _check_words(options.schedule, options.improper, options.structure)

@@ -1,4 +1,4 @@
-"""What inference gives back: beliefs by variable, evidence, trace, and a word on whether to trust them."""
+"""The result of inference: beliefs by variable, evidence, trace, and whether the run converged."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Posterior:
 
     @property
     def n_sweeps(self) -> int:
-        """How many sweeps it took; 0 where one exact pass was enough."""
+        """The number of sweeps; 0 where one exact pass was enough."""
         return len(self.trace)
 
     def __getitem__(self, variable: Variable | str) -> Family:

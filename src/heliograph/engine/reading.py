@@ -1,4 +1,4 @@
-"""Beliefs of expressions that were no part of a run: sums of what the run believes of their parts."""
+"""Beliefs of expressions that were no part of a run, from the beliefs of their parts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def readable_form(graph: Graph, node: Node, entries: np.ndarray) -> Affine:
 
 
 def in_run(graph: Graph, node: Node) -> bool:
-    """Whether a node of the live model was part of the run."""
+    """Return whether a node of the live model was part of the run."""
     return 0 <= node.position < len(graph.nodes)
 
 
@@ -121,7 +121,7 @@ def _check_proper(node: Node, found: Family) -> None:
 
 # ---- dependence -------------------------------------------------------------------------------------------------
 def dependent_groups(graph: Graph) -> list[np.ndarray]:
-    """For every node the group of each entry: entries of different groups are independent; observed entries have -1."""
+    """Number the groups of dependent entries, for every node; entries of different groups are independent, observed ones -1."""
     starts = np.cumsum([0, *(n.size for n in graph.nodes)])
     seen = [np.zeros(n.size, bool) if n.observed is None else n.observed.is_point for n in graph.nodes]
     rows: list[np.ndarray] = [np.zeros(0, int)]
@@ -139,7 +139,7 @@ def dependent_groups(graph: Graph) -> list[np.ndarray]:
 
 
 def _dependent(graph: Graph, groups: Callable[[], list[np.ndarray]], form: Affine) -> bool:
-    """Whether some row has two uncertain parts of one group."""
+    """Return whether some row has two uncertain parts of one group."""
     columns = [c for t in form.terms for c in _sources(graph, t)]
     if len(columns) < 2:
         return False

@@ -1,4 +1,4 @@
-"""One run: sweep, measure, damp, undo what diverged, and say after every sweep whether it was the last."""
+"""One run: sweep, measure, damp, undo sweeps that diverged, and decide after every sweep whether it was the last."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import numpy as np
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.merging import copied
-from heliograph.engine.options import RunOptions
+from heliograph.engine.options import StepOptions
 from heliograph.engine.pace import Pace
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.schedule import strands
+from heliograph.engine.schedule import tied_plates
 from heliograph.engine.status import status
+from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.tables import Tables
-from heliograph.engine.trace import SweepInfo, Trace
+from heliograph.engine.trace import Trace
 from heliograph.factors.black_box import Conduct
 from heliograph.families import Family
 from heliograph.graph.shared import shared_by_factor
@@ -26,15 +27,15 @@ from heliograph.kernels.blas import one_blas_thread
 
 __all__ = ["Run"]
 
-_AT_REST = 5  # sweeps at rest in which messages could still not be computed: they never will be
+_AT_REST = 5  # sweeps without change in which some messages could not be computed: they never will be
 _MOST_VISITS = 50  # groups of elements after each of which a block is solved, in the sequential schedule
-_HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after which going on would show nothing
+_HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after which more sweeps would show nothing
 
 
 class Run:
     """The state of one run of the loop: `sweeps` goes through it, `posterior` reads it at any time."""
 
-    def __init__(self, compiled: CompiledModel, options: RunOptions) -> None:
+    def __init__(self, compiled: CompiledModel, options: StepOptions) -> None:
         self.compiled = compiled
         self.options = options
         self.trace = Trace()
@@ -42,7 +43,7 @@ class Run:
         self._rng = options.generator()
         self._exchange = Exchange(self.tables, options.improper, options.power, self._learning())
         self._sequential = options.schedule == "sequential"
-        self._strands = strands(compiled.graph, compiled.schedule.sweep) if self._sequential else ()
+        self._tied = tied_plates(compiled.graph, compiled.schedule.sweep) if self._sequential else ()
         self._pace = Pace(options.damping)
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
@@ -54,7 +55,7 @@ class Run:
         self._at_rest = 0  # sweeps in a row that moved nothing and could not send everything
 
     def _learning(self) -> Conduct:
-        """What black boxes are told about the run."""
+        """The settings of the run as black boxes need them."""
         options, compiled = self.options, self.compiled
         return Conduct(
             rng=self._rng,
@@ -89,7 +90,7 @@ class Run:
             start = _clock()
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
-        """Send every message of the loop once; undo it if a belief broke; say whether to stop."""
+        """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
         pace = self._pace
         kept = self.tables.snapshot(copy=self._sequential)
         self._exchange.sweep, self._exchange.replies = sweep, {}
@@ -103,7 +104,7 @@ class Run:
             self.tables.restore(kept, copy=self._sequential)
         elif self._older is not None and change <= max(self._limit, 4.0 * self._exchange.counts.noise):
             to_go = self._to_go(beliefs, self._before, self._older)
-            if pace.damping:  # seen to be at rest with damping: would it be without?
+            if pace.damping:  # the beliefs are at rest with damping; would they be without?
                 change = max(change, self._undamped_change(beliefs))
         info = self._info(sweep, moved, change, to_go, start)
         self.trace.sweeps.append(info)
@@ -117,7 +118,7 @@ class Run:
         return info, self._is_last(info, stuck)
 
     def _is_last(self, info: SweepInfo, stuck: bool) -> bool:
-        """Whether to stop: by the rule, or because no further sweep could change anything."""
+        """Return whether to stop: by the rule, or because no further sweep could change anything."""
         self._at_rest = self._at_rest + 1 if info.n_unsent and info.change <= self._limit else 0
         stuck |= self._rule.limit is not None and self._at_rest >= _AT_REST
         return stuck or (self._rule(info) and not (info.rolled_back and np.isfinite(info.change)))
@@ -128,12 +129,12 @@ class Run:
             for task in compiled.schedule.sweep:
                 compiled.send(exchange, task, damping)
             return
-        forth = sweep % 2 == 1  # forth, then back: two sweeps are exact on a chain
+        forwards = sweep % 2 == 1  # forwards, then backwards: two sweeps are exact on a chain
         blocks = compiled.joint_tasks
-        for strand in self._strands if forth else self._strands[::-1]:
-            visits = _visits(strand.size, _MOST_VISITS if blocks else strand.size)
-            for rows in visits if forth else visits[::-1]:
-                for task in strand.tasks:
+        for group in self._tied if forwards else self._tied[::-1]:
+            visits = _visits(group.size, _MOST_VISITS if blocks else group.size)
+            for rows in visits if forwards else visits[::-1]:
+                for task in group.tasks:
                     compiled.send(exchange, task, damping, rows)
                 for task in blocks:
                     compiled.send(exchange, task)
@@ -145,13 +146,13 @@ class Run:
         return [copied(b) for b in beliefs] if self._sequential else beliefs  # rows are changed in place
 
     def _to_go(self, new: list[Family], old: list[Family], older: list[Family]) -> float:
-        """How far the beliefs may still move; where fresh draws move them for ever, how far they moved in two sweeps."""
+        """Nats that the beliefs may still move; where fresh draws never stop moving them, those of the last two sweeps."""
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
         return still_to_go(new, old, older, self._jointly)
 
     def _undamped_change(self, beliefs: list[Family]) -> float:
-        """What one more sweep would change if nothing were damped; black boxes are taken at their word of this sweep."""
+        """The change of one more sweep without damping; black boxes repeat their messages of this sweep."""
         tables = self.tables.view(copy=self._sequential)
         exchange = self._exchange.over(tables)
         with one_blas_thread():
@@ -184,7 +185,7 @@ class Run:
 
 
 def _visits(size: int, most: int) -> list[slice]:
-    """The elements of a strand in their order: one at a time, or in equal groups where there would be too many."""
+    """The elements of tied plates in their order: one at a time, or in equal groups where there would be too many."""
     ends = np.linspace(0, size, min(size, most) + 1).astype(int)
     return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 

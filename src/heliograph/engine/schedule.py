@@ -1,6 +1,6 @@
 """The order of messages: which are sent once, which in every sweep, which only at the end.
 
-A task is one direction of one plate. Task t reads task u when u's message is part of what t's factor looks at. Tasks
+A task is one direction of one plate. Task t reads task u when u's message is an input of t's factor. Tasks
 that lie on a cycle are sent in every sweep; those that only feed the cycles are sent once before, those that only hang
 from them once after. A tree of exact factors has no cycle, so one pass is exact.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.sparse import connected_parts
 
-__all__ = ["Schedule", "Strand", "Task", "plan", "strands"]
+__all__ = ["Schedule", "Task", "TiedPlates", "plan", "tied_plates"]
 
 
 class Task(NamedTuple):
@@ -25,7 +25,7 @@ class Task(NamedTuple):
     to: str
 
 
-class Strand(NamedTuple):
+class TiedPlates(NamedTuple):
     """Plates of one size tied together entry by entry, which the sequential schedule visits element by element."""
 
     size: int
@@ -44,7 +44,7 @@ Reads = Callable[[Task], tuple[str, ...]]  # the ports whose messages a directio
 
 
 def plan(graph: Graph, reads_of: Reads) -> Schedule:
-    """Sort every direction of every plate into its phase; `reads_of` says what each depends on."""
+    """Sort every direction of every plate into its phase; `reads_of` gives the ports that each depends on."""
     tasks = [
         Task(plate.position, port)
         for plate in graph.plates
@@ -69,7 +69,7 @@ def plan(graph: Graph, reads_of: Reads) -> Schedule:
 def _reads(
     graph: Graph, task: Task, ports: tuple[str, ...], tasks: list[Task], into: dict[int, list[int]]
 ) -> list[int]:
-    """The tasks whose messages a task reads: all that meet at its ports, less its own where no element hears another."""
+    """The tasks whose messages a task reads: all that meet at its ports, less its own where elements do not share entries."""
     plate = graph.plates[task.plate]
     found: list[int] = []
     for port in ports:
@@ -80,7 +80,7 @@ def _reads(
 
 
 def _phases(reads: list[list[int]]) -> tuple[list[bool], list[bool], list[bool]]:
-    """For every task: is it sent in every sweep, once before, or once after."""
+    """Masks of the tasks that are sent in every sweep, once before, and once after."""
     n = len(reads)
     cyclic = _on_a_cycle(reads)
     readers: list[list[int]] = [[] for _ in range(n)]
@@ -154,8 +154,8 @@ def _receiver(graph: Graph, task: Task) -> Node:
     return graph.nodes[graph.plates[task.plate].edges[task.to].node]
 
 
-def strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
-    """The tasks of a sweep grouped for the sequential schedule."""
+def tied_plates(graph: Graph, sweep: tuple[Task, ...]) -> tuple[TiedPlates, ...]:
+    """Group the tasks of a sweep for the sequential schedule."""
     sweep = tuple(t for t in sweep if not _joint(graph, t))  # a block has no elements to visit
     plates = sorted({t.plate for t in sweep})
     group = {p: p for p in plates}
@@ -176,9 +176,9 @@ def strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
         for p in tied[1:]:
             a, b = sorted((root(tied[0]), root(p)))
             group[b] = a
-    found: list[Strand] = []
+    found: list[TiedPlates] = []
     for p in plates:
         if root(p) == p:
             tasks = tuple(t for t in sweep if root(t.plate) == p)
-            found.append(Strand(graph.plates[p].size, tasks))
+            found.append(TiedPlates(graph.plates[p].size, tasks))
     return tuple(found)

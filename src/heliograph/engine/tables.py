@@ -1,4 +1,4 @@
-"""The messages of one run: what every plate has sent, and what every node believes."""
+"""The messages of one run: those that every plate has sent, and the belief of every node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Snapshot(NamedTuple):
 class Tables:
     """Sent messages by (plate, port), and sums of them by node, kept in step.
 
-    ``incoming`` gives what a node tells a plate: its other messages. ``store`` records a new message. Rows that are not
+    ``incoming`` gives a plate the product of a node's other messages. ``store`` records a new message. Rows that are not
     None address part of a plate, for the sequential schedule; the arrays are then changed in place, so a run that uses
     rows owns its arrays (`own`).
     """
@@ -78,7 +78,7 @@ class Tables:
         return self._total[k]
 
     def belief(self, node: Node) -> Family:
-        """What is believed of a node; a point mass where it was observed."""
+        """The belief of a node; a point mass where it was observed."""
         if node.fully_observed:
             assert node.observed is not None
             return node.observed
@@ -86,7 +86,7 @@ class Tables:
         return total if node.observed is None else overlaid(total, node.observed)
 
     def incoming(self, plate: Plate, port: str, rows: Rows, power: float = 1.0) -> Family:
-        """The message from the node at a port to the plate: its belief without what this plate said."""
+        """The message from the node at a port to the plate: the cavity, its belief without the plate's own message."""
         edge = plate.edges[port]
         node = self.graph.nodes[edge.node]
         key = (plate.position, port)
@@ -170,7 +170,7 @@ class Tables:
         self._total[edge.node] = targets[0].from_naturals(targets[0].naturals, targets[0].point)
 
     def store_shared(self, plate: Plate, port: str, message: Family, absorbed: Gaussian) -> None:
-        """Record what a plate tells an entry that its elements share, and the row messages it was made of."""
+        """Record the message to an entry that a plate's elements share, and the row messages it was made of."""
         edge = plate.edges[port]
         node = self.graph.nodes[edge.node]
         self.sent[plate.position, port] = message if edge.index is None else scattered(node, edge.index, message)
@@ -181,7 +181,7 @@ class Tables:
     def shift_shared(
         self, plate: Plate, port: str, change: tuple[np.ndarray, ...], rows: slice, absorbed: Gaussian
     ) -> Family:
-        """Add `change` to the natural parameters told to a shared entry, because some rows' messages are new.
+        """Add `change` to the natural parameters of the message to a shared entry, because some rows' messages are new.
 
         `absorbed` holds the new row messages. Returns the node's total after the change.
         """

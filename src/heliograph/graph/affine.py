@@ -57,7 +57,7 @@ def take(form: Affine, rows: np.ndarray, shape: tuple[int, ...] | None = None) -
 
 
 def scaled(form: Affine, factor: np.ndarray) -> Affine:
-    """Every row times its own number."""
+    """Multiply every row by its own number."""
     column = factor[:, None] if form.constant.ndim == 2 else factor
     terms = tuple(t._replace(coefficients=factor * t.coefficients) for t in form.terms)
     return form._replace(terms=terms, constant=column * form.constant)
@@ -90,7 +90,7 @@ def substitute(form: Affine, k: int) -> Affine:
 
 
 def expand(form: Affine) -> Affine:
-    """The expression in base nodes only (and inner products with vectors), each entry once a row."""
+    """The expression in base nodes only (and inner products with vectors), each entry once per row."""
     while True:
         form = merged(form)
         made = [k for k, t in enumerate(form.terms) if isinstance(t.node.made, Affine)]

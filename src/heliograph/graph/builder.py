@@ -1,4 +1,4 @@
-"""The modelling language as a user meets it: one class with a method for every word.
+"""The modelling language as a user sees it: one class with a method for every kind of variable and statement.
 
 What each method does is in `graph.language`, a file per subject; here are its name, its arguments and what it promises.
 """
@@ -26,8 +26,8 @@ class Builder:
     """A factor graph under construction.
 
     Every method takes variables of this model only, and either succeeds or leaves the model as it was. Where variables
-    are made, `size` says how many (a whole number or a tuple), `observed` what was seen of them, and NaN in it, or True
-    in `missing`, where nothing was.
+    are made, `size` is their shape (a whole number or a tuple) and `observed` holds their values, with NaN in it, or
+    True in `missing`, where a value is missing.
 
     >>> model = Builder()
     >>> mean = model.gaussian("mean", 0.0, variance=100.0)
@@ -159,11 +159,11 @@ class Builder:
     def poisson(
         self, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any
     ) -> None:
-        """Observed counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries say nothing."""
+        """Observed counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
         state(self, discrete.poisson, name, rate, log_rate, observed)
 
     def binomial(self, name: str, n: Any, p: Variable, *, observed: Any) -> None:
-        """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries say nothing."""
+        """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
         state(self, discrete.binomial, name, n, p, observed)
 
     # ---- variables from variables -------------------------------------------------------------------------------
@@ -197,11 +197,11 @@ class Builder:
 
     # ---- statements ---------------------------------------------------------------------------------------------
     def constrain(self, event: Variable) -> None:
-        """Say that an event such as ``a > b`` happened."""
+        """State that an event such as ``a > b`` happened."""
         state(self, statements.constrain, event)
 
     def equal(self, a: Variable, b: Variable) -> None:
-        """Say that two variables of one family are the same."""
+        """State that two variables of one family are the same."""
         state(self, statements.equal, a, b)
 
     def attach(self, x: Variable, message: Family) -> None:

@@ -180,7 +180,7 @@ def check_observed(
         raise ModelError(
             f"variable {name!r}: observed holds infinite values; remove them or mark them missing with NaN"
         )
-    ok = np.asarray(family.in_support(seen))  # type: ignore[attr-defined]
+    ok = np.asarray(family.in_support(seen))
     if family is Categorical:
         ok = ok & (seen < dimension)
     if not ok.all():
@@ -189,13 +189,13 @@ def check_observed(
             f"variable {name!r}: observed value {worst} is impossible; a {family.__name__} takes {_SUPPORT[family]}"
         )
     flat = np.where(gone[:, None] if event else gone, np.nan, flat)
-    if family.point_rank or dimension is None:
-        return family.point_mass(flat)  # type: ignore[attr-defined]
-    return family.point_mass(flat, dimension)  # type: ignore[attr-defined]
+    if issubclass(family, Categorical):
+        return family.point_mass(flat, cast(int, dimension))
+    return family.point_mass(flat)
 
 
 def check_graph(graph: Graph) -> None:
-    """What can only be seen when the whole model is there: nothing to do, no prior, loose ends."""
+    """Check the whole model before a run: it must not be empty, and every variable needs a prior and a factor."""
     if not graph.nodes:
         raise ModelError("the model is empty; add variables with model.gaussian(...), model.bernoulli(...) and so on")
     met = graph.meetings()
@@ -219,7 +219,7 @@ def check_graph(graph: Graph) -> None:
 
 
 def _known_vector(graph: Graph, position: int, meets: list[tuple[Plate, str]]) -> bool:
-    """Whether an observed vector stands in a product with a matrix."""
+    """Return whether an observed vector stands in a product with a matrix."""
     seen = graph.nodes[position].observed
     if seen is None or seen.point is None:
         return False

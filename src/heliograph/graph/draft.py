@@ -14,7 +14,7 @@ __all__ = ["Draft"]
 
 
 class Draft:
-    """What the functions of the modelling language write to; every model has one.
+    """The graph that the functions of the modelling language write to; every model has one.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Draft:
     stacks
         Vectors of scalars, by the scalars: the same scalars make the same vector.
     limits, statements
-        What constraints and observations leave of the variables, and the statements that say so, each with the node
+        The values that constraints and observations leave to the variables, and these statements, each with the node
         whose observed values make it.
     """
 

@@ -1,4 +1,4 @@
-"""Which variables lie on loops, where messages treat as independent what is not.
+"""Variables on loops, where messages treat dependent quantities as independent.
 
 Vertices are entries of nodes (a vector is one) and elements of plates. Entries that were observed cut a loop. Families
 of parameters (Gamma, Beta, Dirichlet) are left out: what a loop through them costs is in docs/accuracy.md.
@@ -15,7 +15,7 @@ from heliograph.graph.sparse import connected_parts
 __all__ = ["variables_in_loops"]
 
 _COUNTED: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian, Bernoulli, Categorical)
-_ROUNDS = 50  # of cutting off leaves; what is left of a longer branch is named with its loop
+_ROUNDS = 50  # of cutting off leaves; the rest of a longer branch is named with its loop
 
 
 def variables_in_loops(graph: Graph) -> list[str]:

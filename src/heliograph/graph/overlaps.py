@@ -1,4 +1,4 @@
-"""Sums in which every variable counts once.
+"""Sums and factors in which every variable counts once.
 
 A node that is itself an expression stays whole in another one (so that what two expressions share stays shared), unless
 it overlaps with another term: then it is replaced by its own terms, and these are summed.
@@ -194,13 +194,13 @@ def _common(a: Affine, b: Affine) -> np.ndarray | None:
 
 
 def _one_vector(t: Term, u: Term) -> bool:
-    """Whether both terms are products of matrices with the same vector."""
+    """Return whether both terms are products of matrices with the same vector."""
     a, b = t.node.made, u.node.made
     return isinstance(a, Inner) and isinstance(b, Inner) and a.node is b.node and a.entry == b.entry
 
 
 def _different_rows(t: Term, u: Term, rows: np.ndarray) -> bool:
-    """Whether in no row the two products are multiples of each other."""
+    """Return whether in no row the two products are multiples of each other."""
     x, y = inner_of(t.node).x[t.entries[rows]], inner_of(u.node).x[u.entries[rows]]
     if is_sparse(x) or is_sparse(y):
         x, y = csr_array(x), csr_array(y)

@@ -1,4 +1,4 @@
-"""From expressions to the graph: the plates that make an affine expression, put there when a factor first uses it.
+"""Affine expressions put into the graph as plates, when a factor first uses them.
 
 An expression is a node outside the graph until then. Its plates are made from its merged form, in which every random
 quantity counts once.

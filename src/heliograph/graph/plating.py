@@ -50,7 +50,7 @@ def make_plate(draft: Draft, factor: Factor, ports: Ports, data: Data, shape: tu
             constants[port] = kind.point_mass(np.broadcast_to(value, shape).reshape(-1))
     for port, value in data.items():
         event = value.shape[len(_data_shape(factor, port, value)) :]
-        # the plate has a copy: what the user does to an array afterwards is not said to the model
+        # the plate has a copy, so that later changes to the user's array do not reach the model
         constants[port] = np.array(np.broadcast_to(value, (*shape, *event)).reshape(-1, *event))
     return draft.add_plate(Plate(len(draft.graph.plates), factor.name, factor, shape, edges, constants))
 
@@ -75,7 +75,7 @@ def _data_shape(factor: Factor, port: str, value: np.ndarray) -> tuple[int, ...]
 
 
 def _edge(x: Quantity, shape: tuple[int, ...]) -> Edge:
-    """How a quantity meets a plate of that shape."""
+    """The edge between a quantity and a plate of that shape."""
     if x.index is None and x.shape == shape:
         return Edge(x.node.position, None, True)
     index = x.flat_entries(shape)

@@ -1,4 +1,4 @@
-"""What a graph is made of: nodes (array-shaped variables), affine expressions of them, edges and plates of equal factors."""
+"""The records of a graph: nodes (array-shaped variables), affine expressions of them, edges, and plates of equal factors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Stacked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """How a port of a plate meets a node."""
+    """The link between a port of a plate and a node."""
 
     node: int
     index: np.ndarray | None  # (plate size,) entry of the node that each element touches; None: the same, in order
@@ -148,7 +148,7 @@ class Plate:
         return entries, self.parts[port][entries]
 
     def separate(self, port: str) -> bool:
-        """Whether no two elements touch the same entry at this port, so that none hears what another said there."""
+        """Return whether no two elements touch the same entry at this port, so that none depends on another there."""
         edge = self.edges[port]
         return edge.unique and not (edge.shared and self.size > 1)
 
@@ -171,7 +171,7 @@ class Graph:
     live: Graph | None = None  # in a snapshot: the graph that it was taken of
 
     def snapshot(self) -> Graph:
-        """This graph as it is now, which later additions and observations leave as it is."""
+        """A copy of the graph as it is now, which later additions and observations leave as it is."""
         return Graph([replace(node) for node in self.nodes], list(self.plates), self)
 
     def meetings(self) -> dict[int, list[tuple[Plate, str]]]:

@@ -1,4 +1,4 @@
-"""What the elements of a learning plate share: how many unknowns, and how many others each is connected with.
+"""Shared unknowns of a learning plate's elements: their number, and how many elements are connected through them.
 
 Errors of learned messages that reach the same unknowns add up, those of rows that have nothing in common do not.
 """
@@ -17,7 +17,7 @@ __all__ = ["Shared", "shared_by_factor"]
 
 
 class Shared(NamedTuple):
-    """What the elements of one learning factor, in all its plates, have in common."""
+    """The unknowns that the elements of one learning factor share, in all its plates."""
 
     size: int  # elements
     unknowns: int  # scalars of the user's variables that they depend on, at most one for each element
@@ -25,7 +25,7 @@ class Shared(NamedTuple):
 
 
 def shared_by_factor(graph: Graph, learning: Sequence[int]) -> dict[int, Shared]:
-    """What the elements of each learning factor share, by the ``id`` of the factor; `learning` holds their plates' positions."""
+    """Count shared unknowns for each learning factor, by its ``id``; `learning` holds the positions of their plates."""
     plates = [graph.plates[k] for k in learning]
     if not plates:
         return {}
@@ -60,7 +60,7 @@ def _unknowns(graph: Graph, plate: Plate, learning: set[int]) -> int:
 
 
 def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
-    """For each learning plate, the largest number of learning elements that one of its elements is connected with."""
+    """The largest number of learning elements that an element of each learning plate is connected with."""
     first = np.cumsum([0, *(node.size for node in graph.nodes)])
     open_nodes = {n.position for n in graph.nodes if not n.fully_observed}
     seen = np.zeros(first[-1], dtype=bool)  # an observed entry connects nothing

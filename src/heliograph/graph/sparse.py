@@ -17,7 +17,7 @@ csr_array: Any = scipy.sparse.csr_array
 
 
 def is_sparse(x: Matrix) -> bool:
-    """Whether a matrix is one of SciPy's sparse ones."""
+    """Return whether a matrix is one of SciPy's sparse ones."""
     return bool(scipy.sparse.issparse(x))
 
 

@@ -1,4 +1,4 @@
-"""Which base entries an expression is made of: the ground on which two terms or two ports are the same quantity."""
+"""The base entries that an expression is made of, by which two terms or two ports are found to be the same quantity."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def touched(node: Node, entries: np.ndarray, on: np.ndarray | None) -> np.ndarra
 
 
 def repeated(key: np.ndarray) -> np.ndarray:
-    """Which of the numbers occur more than once."""
+    """A mask of the numbers that occur more than once."""
     order = np.argsort(key, kind="stable")
     equal = key[order][1:] == key[order][:-1]
     found = np.zeros(len(key), dtype=bool)
@@ -140,7 +140,7 @@ def repeated(key: np.ndarray) -> np.ndarray:
 
 
 def disjoint(nodes: list[Node]) -> bool:
-    """Whether no two of the nodes have a base node in common."""
+    """Return whether no two of the nodes have a base node in common."""
     seen: set[int] = set()
     for node in nodes:
         orders = roots_of(node).keys()

@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class ModelLike(Protocol):
-    """What a variable knows of its model."""
+    """The part of a model that its variables use."""
 
     @property
     def draft(self) -> Draft:

@@ -1,4 +1,4 @@
-"""What a run can do with a plate: one small protocol, and the kinds of plates that keep it.
+"""Plates as a run uses them: one small protocol, and the kinds of plates that implement it.
 
 Start with `protocol`: what any kind of plate can be asked. `plain` is a factor with formulas, `learned` a black box that
 asks and learns, `shared_vector` the rows of ``X @ w``, which meet in one vector. `exchange` holds what all of them write

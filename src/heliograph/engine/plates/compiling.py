@@ -14,7 +14,7 @@ __all__ = ["compile_plates"]
 
 
 def compile_plates(graph: Graph) -> tuple[PlateKind, ...]:
-    """Every plate of a graph, in its order, as the run will use it."""
+    """Choose the kind of every plate of a graph, in its order."""
     return tuple(_kind(graph, plate) for plate in graph.plates)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.properness import choose, settle
+from heliograph.engine.properness import apply_policy, choose
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows
 from heliograph.families import Family
@@ -27,7 +27,7 @@ class Proposal(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """What became of them."""
+    """New messages after the policy."""
 
     message: Family  # as it would be stored without damping
     n_improper: int
@@ -37,19 +37,19 @@ def deliver(exchange: Exchange, plate: Plate, task: Task, proposal: Proposal, da
     """Store new messages after the policy and the damping; rows that failed or may not be sent keep their old ones."""
     old = exchange.tables.sent[task]
     old = old if rows is None else old[rows]
-    settled = settle(proposal.message, old, proposal.cavity, proposal.policy, proposal.error)
-    message, failed = settled.message, proposal.failed
+    checked = apply_policy(proposal.message, old, proposal.cavity, proposal.policy, proposal.error)
+    message, failed = checked.message, proposal.failed
     if failed is not None and failed.any():
         message = choose(failed, old, message)
     else:
         failed = None
-    exchange.unsent.note(task, plate.size, rows, settled.skipped, failed)
-    delivered = Delivered(message, settled.n_improper)
+    exchange.unsent.note(task, plate.size, rows, checked.skipped, failed)
+    delivered = Delivered(message, checked.n_improper)
     if damping:
         message = old**damping * message ** (1.0 - damping)
     exchange.tables.store(plate, task.to, message, rows)
     counts = exchange.counts
     counts.n_messages += message.size
-    counts.n_improper += settled.n_improper
-    counts.n_skipped += settled.n_skipped
+    counts.n_improper += checked.n_improper
+    counts.n_skipped += checked.n_skipped
     return delivered

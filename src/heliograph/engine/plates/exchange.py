@@ -1,4 +1,4 @@
-"""Where messages are sent: the tables, the settings that decide how, and the account of what happened."""
+"""The state that sending reads and writes: the tables, the settings, and counts of what happened."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heliograph.engine.schedule import Task
+from heliograph.engine.sweep_info import Invocation
 from heliograph.engine.tables import Rows, Tables
-from heliograph.engine.trace import Invocation
 from heliograph.engine.unsent import Unsent
 from heliograph.factors.black_box import Conduct
 from heliograph.families import Family
@@ -20,7 +20,7 @@ Replies = dict[Task, list[tuple[Rows, Family]]]  # undamped messages by directio
 
 @dataclass
 class Counts:
-    """What happened while messages were sent."""
+    """Counts of what happened while messages were sent."""
 
     n_messages: int = 0
     n_improper: int = 0
@@ -37,7 +37,7 @@ class Counts:
 
 @dataclass
 class Exchange:
-    """One place where the plates of a run meet: a run has one, and so has each of its posteriors."""
+    """The tables of a run (or of one of its posteriors) with the settings by which messages are sent to them."""
 
     tables: Tables
     policy: str  # for messages that are not distributions, see `properness`
@@ -51,5 +51,5 @@ class Exchange:
     moments: tuple[Family, tuple[np.ndarray, np.ndarray] | None] | None = None
 
     def over(self, tables: Tables, unsent: Unsent | None = None) -> Exchange:
-        """The same settings over other tables, with an account of its own."""
+        """The same settings over other tables, with counts of their own."""
         return Exchange(tables, self.policy, self.power, self.learning, unsent=Unsent() if unsent is None else unsent)

@@ -1,4 +1,4 @@
-"""What a factor is shown: the messages that come in at its ports, and its data."""
+"""The input of a factor: the messages that come in at its ports, and its data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Gathered", "gather", "gather_all"]
 
 
 class Gathered(dict[str, Any]):
-    """What came in, by port; a port that the factor said it does not read is uniform if it looks after all."""
+    """Incoming messages by port; a port that the factor declared unread is uniform if it reads it after all."""
 
     def __init__(self, graph: Graph, plate: Plate, rows: Rows) -> None:
         super().__init__()

@@ -13,8 +13,8 @@ from heliograph.engine.plates.gathering import gather, gather_all
 from heliograph.engine.plates.plain import read_ports
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
+from heliograph.engine.sweep_info import Invocation
 from heliograph.engine.tables import Rows, Tables
-from heliograph.engine.trace import Invocation
 from heliograph.factors.black_box import BlackBox
 from heliograph.families import Family
 from heliograph.graph.records import Graph, Plate
@@ -24,7 +24,7 @@ __all__ = ["LearnedPlate"]
 
 
 class LearnedPlate:
-    """Messages by `BlackBox.send`, each with the error that it may have."""
+    """A plate that gets its messages from `BlackBox.send`, each with an estimate of its error."""
 
     def __init__(self, graph: Graph, plate: Plate) -> None:
         self.plate = plate
@@ -33,14 +33,14 @@ class LearnedPlate:
         self._reads = read_ports(graph, plate)
 
     def reads(self, to: str) -> tuple[str, ...]:
-        """Every port, for a black box."""
+        """The ports that the factor depends on: all of them, for a black box."""
         return self._reads[to]
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """Messages start uniform."""
+        """Leave the messages uniform."""
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
-        """Predicted or asked messages; rows that no oracle could answer keep the old ones."""
+        """Send predicted or asked messages; rows that no oracle could answer keep the old ones."""
         incoming = gather(exchange.tables, self.plate, self._reads[task.to], rows, 1.0)
         reply = self._box.send(task.to, incoming, exchange.learning)
         policy, error = exchange.policy, None
@@ -53,22 +53,22 @@ class LearnedPlate:
         self._count(exchange, task.to, reply, delivered.n_improper)
 
     def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """The replies of the last sweep once more: nobody is asked again."""
+        """Store the replies of the last sweep again; no oracle is asked."""
         for rows, message in earlier.replies.get(task, ()):
             exchange.tables.store(self.plate, task.to, message, rows)
 
     def log_z(self, tables: Tables) -> np.ndarray | None:
-        """No formula: only an oracle knows."""
+        """None: only an oracle could compute it."""
         return None
 
     def log_evidence(self, at: EvidencePoint) -> float:
-        """Log Z as the run's operator has learned it, or its oracle says, and the terms of the edges."""
+        """Log Z, as learned by the run's operator or computed by its oracle, and the terms of the edges."""
         incoming = gather_all(at.exchange.tables, self.plate)
         terms = edge_terms(at.exchange.tables, self.plate, incoming, 1.0, at.centres)
         return float(np.sum(self._box.log_z(incoming, conduct=at.exchange.learning))) + terms
 
     def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """None of its own."""
+        """No better centres."""
         return {}
 
     def _count(self, exchange: Exchange, to: str, reply: Reply, n_improper: int) -> None:

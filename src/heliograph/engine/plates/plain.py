@@ -19,7 +19,7 @@ __all__ = ["PlainPlate", "read_ports"]
 
 
 def read_ports(graph: Graph, plate: Plate) -> dict[str, tuple[str, ...]]:
-    """For every direction that a run may send, the ports whose messages it depends on."""
+    """The ports whose messages each direction depends on, for every direction that a run may send."""
     points = plate.points(graph)
     found: dict[str, tuple[str, ...]] = {}
     for to, edge in plate.edges.items():
@@ -30,7 +30,7 @@ def read_ports(graph: Graph, plate: Plate) -> dict[str, tuple[str, ...]]:
 
 
 class PlainPlate:
-    """Messages by `Factor.message`, one per element and port."""
+    """A plate that gets its messages from `Factor.message`, one per element and port."""
 
     n_learned = 0
 
@@ -40,11 +40,11 @@ class PlainPlate:
         self._reads = read_ports(graph, plate)
 
     def reads(self, to: str) -> tuple[str, ...]:
-        """What the factor says that its message depends on."""
+        """The ports that the factor depends on."""
         return self._reads[to]
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """Messages start uniform, except where a factor needs chance to tell its components apart."""
+        """Store the factor's own initial messages, where it needs chance to tell its components apart."""
         initial = getattr(self.plate.factor, "initial", None)
         if initial is None:
             return
@@ -53,7 +53,7 @@ class PlainPlate:
                 tables.store(self.plate, port, message, None)
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
-        """The factor's message, raised to 1 / power where it was computed for power EP."""
+        """Send the factor's message, raised to 1 / power where it was computed for power EP."""
         plate = self.plate
         power = self._power(exchange)
         incoming = gather(exchange.tables, plate, self._reads[task.to], rows, power)
@@ -64,7 +64,7 @@ class PlainPlate:
         deliver(exchange, plate, task, Proposal(new, incoming.get(task.to), policy), damping, rows)
 
     def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """The same direction once more; formulas give what they give."""
+        """Send the same direction once more."""
         self.send(exchange, task, 0.0)
 
     def log_z(self, tables: Tables) -> np.ndarray | None:
@@ -79,7 +79,7 @@ class PlainPlate:
         return (float(np.sum(self.plate.factor.log_z(incoming, power))) + terms) / power
 
     def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """None of its own."""
+        """No better centres."""
         return {}
 
     def _power(self, exchange: Exchange) -> float:

@@ -1,7 +1,7 @@
-"""What a run may ask of a plate, whatever its factor is: send, give its evidence, say what it reads and what it shares.
+"""The protocol between a run and its plates: send, log Z and evidence, and the ports that a direction reads.
 
-A part of a model that is not a plate of equal factors (a block of jointly Gaussian variables, say) joins a run by keeping
-this protocol: the schedule, the loop, the evidence and the posterior know nothing else about it.
+A part of a model that is not a plate of equal factors (a block of jointly Gaussian variables, say) joins a run by
+implementing this protocol: the schedule, the loop, the evidence and the posterior use nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PlateKind(Protocol):
 
     @property
     def n_learned(self) -> int:
-        """How many messages per direction are learned; 0 where they are computed."""
+        """The number of messages per direction that are learned; 0 where they are computed."""
         ...
 
     def reads(self, to: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class PlateKind(Protocol):
         ...
 
     def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """Send one direction again without damping; what `earlier` was told by an oracle or a regression stands."""
+        """Send one direction again without damping; answers of oracles and regressions in `earlier` are used again."""
         ...
 
     def log_z(self, tables: Tables) -> np.ndarray | None:

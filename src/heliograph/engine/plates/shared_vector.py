@@ -1,7 +1,7 @@
 """The rows of ``X @ w``: each sends its product on, and all of them send the vector w one summed message.
 
-The message to w is ``X' diag(tau) X`` by BLAS, never n rank-one messages. A row hears of w what the others said: the belief
-of the row less the row message that the belief was made of, which the tables keep as `absorbed`.
+The message to w is ``X' diag(tau) X`` by BLAS, never n rank-one messages. The cavity of a row is the belief
+of its product less the row message that the belief was made of, which the tables keep as `absorbed`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEAST_GROWTH = 1e-6  # of a rank-one update: below this it would amplify roundi
 
 
 class SharedVectorPlate:
-    """Messages between the rows of a matrix and the one vector that they share; port w is the vector's, out the rows'."""
+    """The plate between the rows of a matrix and the one vector that they share; port w is the vector's, out the rows'."""
 
     n_learned = 0
 
@@ -38,14 +38,14 @@ class SharedVectorPlate:
         self._x = plate.data["x"]  # (n, d), dense or CSR
 
     def reads(self, to: str) -> tuple[str, ...]:
-        """The other end; the rows read what the vector was told by the other rows."""
+        """The other end; a row depends on the messages that the vector got from the other rows."""
         return ("out",) if to == "w" else ("w",)
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """Messages start uniform."""
+        """Leave the messages uniform."""
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
-        """One direction; linear in what comes in, and so never damped itself."""
+        """Send one direction; it is linear in its input, and so never damped itself."""
         if task.to == "out":
             self._send_rows(exchange, task, rows)
         elif rows is None:
@@ -54,11 +54,11 @@ class SharedVectorPlate:
             self._send_row_to_vector(exchange, rows)
 
     def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """The same direction once more."""
+        """Send the same direction once more."""
         self.send(exchange, task, 0.0)
 
     def log_z(self, tables: Tables) -> np.ndarray | None:
-        """Not looked at: an exactly known product is refused when the model is written."""
+        """None: a contradiction at an exactly known product is refused when the model is written."""
         return None
 
     def log_evidence(self, at: EvidencePoint) -> float:
@@ -71,7 +71,7 @@ class SharedVectorPlate:
         return -float(np.sum(np.where(belief.is_point, 0.0, a)))
 
     def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """For the rows, the centre of the vector in each of them."""
+        """The centre of the vector, multiplied with each of the rows."""
         if self._rows.position not in known:
             return {}
         w = known.get(self._vector.position)
@@ -124,7 +124,7 @@ class SharedVectorPlate:
         return Gaussian.from_mean_variance(mean, variance) / absorbed
 
     def _row_messages(self, tables: Tables, rows: Rows) -> Gaussian:
-        """What the rows heard from the rest of the model."""
+        """The messages to the rows from the rest of the model."""
         message = tables.incoming(self.plate, "out", rows)
         assert isinstance(message, Gaussian)
         return message
@@ -141,7 +141,7 @@ class SharedVectorPlate:
         exchange.counts.n_messages += 1
 
     def _send_row_to_vector(self, exchange: Exchange, rows: slice) -> None:
-        """A rank-one change of what the vector was told when one row's message changes, O(d^2)."""
+        """Change the message to the vector by a rank-one term when one row's message changes, O(d^2)."""
         tables = exchange.tables
         new = self._row_messages(tables, rows)
         total, absorbed = tables.total(self._vector), tables.absorbed[self.plate.position]

@@ -39,7 +39,7 @@ Shape = tuple[int, ...]
 
 
 class Entries(NamedTuple):
-    """What a user says of the entries of a new variable: how many there are, and what was seen of them."""
+    """The size of a new variable, and its observed values."""
 
     size: Any = None  # a whole number or a tuple of them; None: as many as the parameters have
     observed: Any = None  # values, NaN where missing; None: nothing was seen
@@ -115,7 +115,7 @@ def _made_by(draft: Draft, name: str, plate: Plate, kind: Kind, given: bool) -> 
 
 
 def likelihood(draft: Draft, name: str, factor: Factor, port: str, x: Quantity, data: dict[str, np.ndarray]) -> None:
-    """Counts observed on a variable; entries where the count is missing say nothing and are left out."""
+    """Attach counts observed on a variable; entries where the count is missing are left out."""
     draft.check_name(name)
     counts = data["count"]
     try:
@@ -192,7 +192,7 @@ def fit(label: str, a: Shape, b: Shape) -> Shape:
 
 
 def fitted_size(name: str, plate: Shape, size: Any) -> Shape:
-    """The shape of a variable whose parameters have shape `plate`, if the user said `size`."""
+    """The shape of a variable whose parameters have shape `plate`, if the user gave a `size`."""
     if size is None:
         return plate
     shape = _as_shape(name, size)

@@ -1,4 +1,4 @@
-"""What is said about variables: events that happened, equalities, soft evidence, observed values."""
+"""Statements about variables: events that happened, equalities, soft evidence, observed values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["attach", "constrain", "equal", "observe"]
 
 
 def constrain(draft: Draft, event: object) -> None:
-    """Say that an event happened."""
+    """State that an event happened."""
     if not isinstance(event, Quantity) or event.family is not Bernoulli:
         raise ModelError("constrain takes an event such as a > b, abs(d) < 1 or model.between(x, lower, upper)")
     entries = np.unique(event.entries().ravel())
@@ -42,7 +42,7 @@ def constrain(draft: Draft, event: object) -> None:
 
 
 def equal(draft: Draft, a: object, b: object) -> None:
-    """Say that two variables of one family are the same."""
+    """State that two variables of one family are the same."""
     a, b = _variable_of(a), _variable_of(b)
     label = f"{a.name} = {b.name}"
     if a.family is not b.family or a.node.dimension != b.node.dimension:
@@ -63,7 +63,7 @@ def _variable_of(x: object) -> Quantity:
 
 
 def _equal_to_itself(draft: Draft, label: str, gap: Quantity) -> None:
-    """Two expressions of the same quantities are equal: what is left of their difference is 0."""
+    """State that two expressions of the same quantities are equal: what is left of their difference is 0."""
     known = known_rows(gap)
     known = np.full(gap.size, np.nan) if known is None else known
     if np.any(~np.isnan(known) & (known != 0)):
@@ -103,7 +103,7 @@ def observe(draft: Draft, x: object, values: Any, missing: Any) -> None:
 
 
 def _observe(draft: Draft, x: Quantity, values: Any, missing: Any) -> None:
-    """Observe a variable, and see whether that can be true beside everything else that was said."""
+    """Observe a variable, and check that this can be true together with all other statements."""
     node = x.node
     seen = check_observed(x.name, x.family, x.shape, node.dimension, values, missing)
     place(draft, node)
@@ -129,9 +129,9 @@ def _with_constants(name: str, seen: Family, constant: np.ndarray) -> np.ndarray
     return np.where(np.isnan(constant), values, constant)
 
 
-# ---- what cannot be true together --------------------------------------------------------------------------------
+# ---- limits ------------------------------------------------------------------------------------------------------
 def _limit_by_value(draft: Draft, node: Node) -> None:
-    """What the observed values of an expression or of an event say of the variables that it is made of."""
+    """Limit the variables that an expression or an event is made of by its observed values."""
     seen = node.observed
     if seen is None or seen.point is None:
         return
@@ -148,7 +148,7 @@ def _limit_by_value(draft: Draft, node: Node) -> None:
 
 
 def _reconsider(draft: Draft, node: Node) -> None:
-    """Draw all conclusions anew: the values of a node have changed, and with them what other statements say."""
+    """Draw all conclusions anew: the values of a node have changed, and with them the meaning of other statements."""
     for source, statement in draft.forget_limits():
         if source is not node:
             draft.limit(source, statement)
