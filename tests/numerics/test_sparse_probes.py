@@ -159,3 +159,17 @@ def test_an_expander_is_recognised_before_it_is_filled():
     plan = sparse.analyse([rows])
     assert not plan.affordable and plan.tail > 3_000
     assert plan.flops > plan.tail**3
+
+
+def test_a_sparse_graph_with_one_loose_end_is_not_taken_for_an_expander():
+    """The first round removes little more than the loose end, which says nothing of the torus that it hangs on."""
+    side = 100
+    at = np.arange(side * side).reshape(side, side)
+    pairs = np.concatenate(
+        [np.stack([at, np.roll(at, 1, axis)], -1).reshape(-1, 2) for axis in (0, 1)] + [[[0, side * side]]]
+    )
+    rows = make_rows(
+        side * side + 1, np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), np.tile([1.0, -1.0], len(pairs))
+    )
+    plan = sparse.analyse([rows])
+    assert plan.affordable and plan.tail < 1_000

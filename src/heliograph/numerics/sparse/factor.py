@@ -14,7 +14,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from heliograph.numerics.sparse.batched import NotPositiveDefiniteError, cholesky, inverse_roots, lost
-from heliograph.numerics.sparse.plan import Group, Plan, TooExpensiveError
+from heliograph.numerics.sparse.layout import Group
+from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
 from heliograph.numerics.sparse.rows import Rows, entries
 
 __all__ = ["Factor", "backward", "blocks", "covariance", "factorise", "forward", "sample", "schur", "solve"]
@@ -87,12 +88,11 @@ def _eliminate(values: np.ndarray, group: Group, floor: np.ndarray) -> float:
         if d == 1:
             beside *= root
             flat = beside[:, 0]
-            p, q = np.divmod(group.upper, k)
-            update = np.take(flat, p, axis=1) * np.take(flat, q, axis=1)
+            update = np.take(flat, group.first, axis=1) * np.take(flat, group.second, axis=1)
         else:
             beside[...] = root @ beside
             square = beside.transpose(0, 2, 1) @ beside
-            update = np.take(square.reshape(m, k * k), group.upper, axis=1)
+            update = np.take(square.reshape(m, k * k), group.first * k + group.second, axis=1)
         np.subtract.at(values, group.targets.ravel(), update.ravel())
     return -2.0 * float(np.log(np.einsum("mii->mi", root)).sum())
 

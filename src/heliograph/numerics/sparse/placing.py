@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from heliograph.numerics.sparse.layout import find
 from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
-from heliograph.numerics.sparse.plan import Plan, TooExpensiveError, find
+from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
 from heliograph.numerics.sparse.rows import Dense, Rows, weigh
 
 __all__ = ["Placed", "core_precision", "from_upper_triangles", "gram", "place", "upper_triangles"]
