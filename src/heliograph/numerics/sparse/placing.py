@@ -161,6 +161,8 @@ def gram(placed: Placed, tau: np.ndarray) -> np.ndarray:
     """
     rows, plan = placed.rows, placed.plan
     tau = np.asarray(tau, dtype=float)
+    if tau.shape != (rows.n_sites,) + (() if rows.width == 1 else (rows.width, rows.width)):
+        raise ValueError(f"weights of shape {tau.shape} for {rows.n_sites} sites of {rows.width} rows")
     values = placed.to_values @ upper_triangles(tau)
     core = values[plan.core].reshape(plan.n_core, plan.n_core)
     for at, dense in enumerate(placed.dense):

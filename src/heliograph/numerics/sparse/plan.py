@@ -29,6 +29,7 @@ from heliograph.numerics.sparse.rows import Rows
 
 __all__ = ["Budget", "Plan", "TooExpensiveError", "analyse", "without_fill"]
 
+BYTES_PER_PAIR = 40  # of entries in a site: its place, its weight and its product, in both directions
 MANY_PAIRS = 50_000_000  # pairs of entries beyond which even looking at the pattern takes gigabytes
 
 
@@ -113,7 +114,8 @@ def analyse(
     core_variables, outside = np.flatnonzero(in_core), np.flatnonzero(~in_core)
     n_core = len(core_variables)
     longest = max((int(np.diff(p.indptr[:: p.width]).max(initial=0)) for p in parts), default=0)
-    if sum(count_pairs(p) for p in parts) > MANY_PAIRS:
+    n_pairs = sum(count_pairs(p) for p in parts)
+    if n_pairs > MANY_PAIRS:
         order, costs = np.r_[outside, core_variables], (float(longest) ** 3, 8.0 * longest**2, longest**2)
         return Plan(order, np.argsort(order), n_core, longest, *costs, 0, budget, None)
     elimination = eliminate(len(outside), *_edges(parts, in_core), most_flops=budget.flops)
@@ -123,6 +125,7 @@ def analyse(
     number[order] = np.arange(n)
     n_core_rows = sum(p.n_rows for p in parts if p.dense or in_core[p.indices].any())
     flops, size, fill = _costs(elimination, len(outside), n_core, n_core_rows)
+    size += BYTES_PER_PAIR * n_pairs
     within = flops <= budget.flops and size <= budget.bytes
     layout = layout_of(elimination) if within else None
     return Plan(order, number, n_core, len(elimination.tail), flops, size, fill, elimination.n_rounds, budget, layout)
@@ -184,4 +187,5 @@ def _costs(elimination: Elimination, n_sparse: int, n_core: int, n_core_rows: in
     flops += float(n_tail) ** 3 + 2.0 * n_tail**2 * n_core
     flops += 2.0 * n_sparse * n_core**2 + float(n_core) ** 3 + 4.0 * n_core_rows * n_core**2
     fill += n_tail**2 + n_sparse * n_core + n_core**2
-    return flops, 8.0 * (4.0 * fill + targets + 2.0 * n_tail**2), fill
+    weighed = n_core_rows * n_core if n_sparse else 0
+    return flops, 8.0 * (4.0 * fill + targets + 2.0 * n_tail**2 + weighed), fill
