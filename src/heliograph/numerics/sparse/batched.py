@@ -9,9 +9,7 @@ from heliograph.errors import HeliographError
 
 __all__ = ["NotPositiveDefiniteError", "cholesky", "inverse_from_cholesky", "inverse_roots", "lost"]
 
-LOST = (
-    64 * np.finfo(float).eps
-)  # a pivot below this share of the diagonal that it came from has lost all but two digits
+LOST = 64 * float(np.finfo(float).eps)  # a pivot below this share of its first diagonal has kept at most two digits
 
 
 class NotPositiveDefiniteError(HeliographError, ArithmeticError):
