@@ -128,7 +128,7 @@ def backward(factor: Factor, half: np.ndarray) -> np.ndarray:
     n, c = x.shape
     rest = n - factor.plan.tail
     if factor.plan.tail and c:
-        x[rest:] = solve_triangular(factor.tail, x[rest:], lower=True, trans="T", check_finite=False)
+        x[rest:] = solve_triangular(factor.tail, x[rest:], lower=True, trans=1, check_finite=False)
     for group in reversed(factor.plan.layout.groups):
         m, d, k = group.shape
         root, beside = blocks(factor.values, group)
@@ -159,7 +159,7 @@ def _finish_solve(factor: Factor, half: np.ndarray) -> np.ndarray:
     """inv of the whole factor transposed, times (n, c), into the order of the variables."""
     plan, n = factor.plan, factor.plan.n_sparse
     x = np.empty_like(half)
-    lower = solve_triangular(_core_root(factor), half[n:], lower=True, trans="T", check_finite=False)
+    lower = solve_triangular(_core_root(factor), half[n:], lower=True, trans=1, check_finite=False)
     x[plan.order[n:]] = lower
     x[plan.order[:n]] = backward(factor, half[:n]) - factor.border @ lower
     return x
