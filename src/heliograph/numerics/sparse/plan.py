@@ -123,7 +123,7 @@ def analyse(
     order = np.concatenate([outside[inside], core_variables])
     number = np.empty(n, dtype=np.int64)
     number[order] = np.arange(n)
-    n_core_rows = sum(p.n_rows for p in parts if p.dense or in_core[p.indices].any())
+    n_core_rows = sum(p.n_rows for p in parts if _dense_over_core(p, in_core))
     flops, size, fill = _costs(elimination, len(outside), n_core, n_core_rows)
     size += BYTES_PER_PAIR * n_pairs
     within = flops <= budget.flops and size <= budget.bytes
@@ -159,6 +159,12 @@ def _core(
             mask[dense.start : dense.start + dense.matrix.shape[1]] = True
     mask[np.asarray(more, dtype=np.int64)] = True
     return mask
+
+
+def _dense_over_core(part: Rows, in_core: np.ndarray) -> bool:
+    """Whether variances of these rows take a dense row over the core; entries in the core alone do not."""
+    inside = in_core[part.indices]
+    return bool(part.dense) or (bool(inside.any()) and not bool(inside.all()))
 
 
 def _edges(parts: Sequence[Rows], in_core: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
