@@ -89,6 +89,17 @@ def test_a_sum_of_very_many_variables_is_refused_before_its_pairs_are_made():
     assert plan.flops >= n**3
 
 
+def test_sparse_rows_over_the_core_alone_are_not_charged_as_dense_ones():
+    """A league of few players with very many games each is a dense matrix of players, however many games there are."""
+    rng = np.random.default_rng(0)
+    n, m = 400, 200_000
+    pairs = rng.integers(n, size=(m, 2))
+    games = make_rows(n, np.repeat(np.arange(m), 2), pairs.ravel(), rng.normal(size=2 * m))
+    plan = sparse.analyse([games])
+    assert plan.n_core == n and plan.affordable
+    assert plan.flops < 10 * n**3
+
+
 def test_the_bytes_that_a_plan_states_cover_what_a_solve_takes():
     import tracemalloc
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
 from heliograph.errors import HeliographError
 
 __all__ = ["NotPositiveDefiniteError", "cholesky", "inverse_from_cholesky", "inverse_roots", "lost"]
 
-LOST = (
-    64 * np.finfo(float).eps
-)  # a pivot below this share of the diagonal that it came from has lost all but two digits
+_POTRF, _POTRI, _TRTRI = get_lapack_funcs(("potrf", "potri", "trtri"), (np.zeros((1, 1)),))
+LOST = 64 * float(np.finfo(float).eps)  # a pivot below this share of its first diagonal has kept at most two digits
 
 
 class NotPositiveDefiniteError(HeliographError, ArithmeticError):
@@ -56,7 +55,7 @@ def inverse_roots(blocks: np.ndarray, floor: np.ndarray) -> np.ndarray:
 
 
 def _one(block: np.ndarray, floor: np.ndarray) -> np.ndarray:
-    root, _ = lapack.dtrtri(cholesky(block, floor), lower=1)
+    root, _ = _TRTRI(cholesky(block, floor), lower=1)
     return root
 
 
@@ -64,7 +63,7 @@ def cholesky(matrix: np.ndarray, floor: np.ndarray) -> np.ndarray:
     """Lower Cholesky factor of one matrix, of which the lower triangle counts; zeros above."""
     if not len(matrix):
         return np.zeros((0, 0))
-    root, failed = lapack.dpotrf(matrix, lower=1, clean=1)
+    root, failed = _POTRF(matrix, lower=1, clean=1)
     if failed:
         raise NotPositiveDefiniteError("the precision is not positive definite")
     _check(np.diagonal(root) ** 2, floor)
@@ -75,6 +74,6 @@ def inverse_from_cholesky(root: np.ndarray) -> np.ndarray:
     """The symmetric inverse, both triangles, of the matrix whose lower Cholesky factor is `root`."""
     if not len(root):
         return np.zeros((0, 0))
-    half, _ = lapack.dpotri(root, lower=1)
+    half, _ = _POTRI(root, lower=1)
     low = np.tril(half)
     return low + np.tril(half, -1).T

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from heliograph.numerics.sparse.batched import NotPositiveDefiniteError, cholesky, inverse_roots, lost
-from heliograph.numerics.sparse.plan import Group, Plan, TooExpensiveError
+from heliograph.numerics.sparse.batched import cholesky, inverse_roots, lost
+from heliograph.numerics.sparse.layout import Group
+from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
 from heliograph.numerics.sparse.rows import Rows, entries
 
 __all__ = ["Factor", "backward", "blocks", "covariance", "factorise", "forward", "sample", "schur", "solve"]
@@ -71,8 +72,6 @@ def factorise(plan: Plan, values: np.ndarray, *, close: bool = True) -> Factor:
         return open_factor
     core_root = cholesky(core, core_floor)
     log_determinant += 2.0 * float(np.log(np.diagonal(core_root)).sum())
-    if not np.isfinite(log_determinant):
-        raise NotPositiveDefiniteError("the precision is not finite")
     half, border = open_factor.half_border, open_factor.border
     return Factor(plan, values, root, half, border, core, core_root, log_determinant)
 
@@ -87,12 +86,11 @@ def _eliminate(values: np.ndarray, group: Group, floor: np.ndarray) -> float:
         if d == 1:
             beside *= root
             flat = beside[:, 0]
-            p, q = np.divmod(group.upper, k)
-            update = np.take(flat, p, axis=1) * np.take(flat, q, axis=1)
+            update = np.take(flat, group.first, axis=1) * np.take(flat, group.second, axis=1)
         else:
             beside[...] = root @ beside
             square = beside.transpose(0, 2, 1) @ beside
-            update = np.take(square.reshape(m, k * k), group.upper, axis=1)
+            update = np.take(square.reshape(m, k * k), group.first * k + group.second, axis=1)
         np.subtract.at(values, group.targets.ravel(), update.ravel())
     return -2.0 * float(np.log(np.einsum("mii->mi", root)).sum())
 
@@ -130,7 +128,7 @@ def backward(factor: Factor, half: np.ndarray) -> np.ndarray:
     n, c = x.shape
     rest = n - factor.plan.tail
     if factor.plan.tail and c:
-        x[rest:] = solve_triangular(factor.tail, x[rest:], lower=True, trans="T", check_finite=False)
+        x[rest:] = solve_triangular(factor.tail, x[rest:], lower=True, trans=1, check_finite=False)
     for group in reversed(factor.plan.layout.groups):
         m, d, k = group.shape
         root, beside = blocks(factor.values, group)
@@ -161,7 +159,7 @@ def _finish_solve(factor: Factor, half: np.ndarray) -> np.ndarray:
     """inv of the whole factor transposed, times (n, c), into the order of the variables."""
     plan, n = factor.plan, factor.plan.n_sparse
     x = np.empty_like(half)
-    lower = solve_triangular(_core_root(factor), half[n:], lower=True, trans="T", check_finite=False)
+    lower = solve_triangular(_core_root(factor), half[n:], lower=True, trans=1, check_finite=False)
     x[plan.order[n:]] = lower
     x[plan.order[:n]] = backward(factor, half[:n]) - factor.border @ lower
     return x

@@ -8,8 +8,8 @@ import numpy as np
 
 from heliograph.numerics.sparse.batched import inverse_from_cholesky
 from heliograph.numerics.sparse.factor import Factor, blocks
+from heliograph.numerics.sparse.layout import Group
 from heliograph.numerics.sparse.placing import Placed, from_upper_triangles
-from heliograph.numerics.sparse.plan import Group
 
 __all__ = ["Inverse", "add_core", "invert", "variances"]
 

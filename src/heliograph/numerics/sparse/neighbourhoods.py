@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.numerics.sparse.plan import Layout, Plan, find
+from heliograph.numerics.sparse.layout import Layout, find
+from heliograph.numerics.sparse.plan import Plan
 from heliograph.numerics.sparse.rows import Rows
 
 __all__ = ["Neighbourhood", "neighbourhoods"]
@@ -57,5 +58,6 @@ def _block(layout: Layout, variables: np.ndarray) -> np.ndarray:
     count = variables.shape[1]
     p, q = np.triu_indices(count)
     where = np.empty((len(variables), count, count), dtype=np.int64)
-    where[:, p, q] = where[:, q, p] = find(layout, variables[:, p], variables[:, q])
+    found = find(layout, variables[:, p].ravel(), variables[:, q].ravel())
+    where[:, p, q] = where[:, q, p] = found.reshape(-1, len(p))
     return where

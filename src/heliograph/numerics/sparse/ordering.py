@@ -18,7 +18,8 @@ LOW_DEGREE = 12  # below this degree the batched rounds win, however dense the r
 DENSE_ENOUGH = 0.3  # share of filled entries at which BLAS on the whole matrix wins
 MODEST_TAIL = 200  # from here on a round costs more in calls than in arithmetic
 MOST_EDGES = 20_000_000  # the graph of the search itself must stay small; what is left then is the tail, and expensive
-STUCK = 0.03  # a round that removes a smaller share has met an expander: fill from here on, and hardly a smaller tail
+STUCK = 0.03  # a round that removes a smaller share, with
+STUCK_FILL = 0.04  # this share filled, has met an expander: what follows is fill, and hardly a smaller tail
 PASSES = 3  # one pass of local minima leaves many free nodes that are next to none of them
 
 
@@ -82,7 +83,8 @@ def eliminate(n: int, i: np.ndarray, j: np.ndarray, most_flops: float = np.inf) 
         graph = _without(graph, chosen, near, first)
         n_rounds += 1
         left = len(graph.members)
-        if before - left < STUCK * before and (0.8 * left) ** 3 > most_flops:
+        stuck = before - left < STUCK * before and 2 * len(graph.a) > STUCK_FILL * left**2
+        if stuck and (0.8 * left) ** 3 > most_flops:
             break
     return Elimination(tuple(groups), np.sort(graph.members), n_rounds)
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from heliograph.numerics.sparse.layout import find
 from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
-from heliograph.numerics.sparse.plan import Plan, TooExpensiveError, find
+from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
 from heliograph.numerics.sparse.rows import Dense, Rows, weigh
 
 __all__ = ["Placed", "core_precision", "from_upper_triangles", "gram", "place", "upper_triangles"]
@@ -160,6 +161,8 @@ def gram(placed: Placed, tau: np.ndarray) -> np.ndarray:
     """
     rows, plan = placed.rows, placed.plan
     tau = np.asarray(tau, dtype=float)
+    if tau.shape != (rows.n_sites,) + (() if rows.width == 1 else (rows.width, rows.width)):
+        raise ValueError(f"weights of shape {tau.shape} for {rows.n_sites} sites of {rows.width} rows")
     values = placed.to_values @ upper_triangles(tau)
     core = values[plan.core].reshape(plan.n_core, plan.n_core)
     for at, dense in enumerate(placed.dense):

@@ -22,12 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from heliograph.errors import HeliographError
-from heliograph.numerics.sparse.ordering import Elimination, eliminate, sorted_unique
+from heliograph.numerics.sparse.layout import Layout, bare_layout, layout_of
+from heliograph.numerics.sparse.ordering import Elimination, eliminate
 from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
 from heliograph.numerics.sparse.rows import Rows
 
-__all__ = ["Budget", "Group", "Layout", "Plan", "TooExpensiveError", "analyse", "find", "layout_of", "without_fill"]
+__all__ = ["Budget", "Plan", "TooExpensiveError", "analyse", "without_fill"]
 
+BYTES_PER_PAIR = 40  # of entries in a site: its place, its weight and its product, in both directions
 MANY_PAIRS = 50_000_000  # pairs of entries beyond which even looking at the pattern takes gigabytes
 
 
@@ -41,35 +43,6 @@ class Budget:
 
     flops: float = 4e10
     bytes: float = 2e9
-
-
-@dataclass(frozen=True)
-class Group:
-    """m supernodes of d variables, beside k later ones; in the numbers of the elimination."""
-
-    rows: slice  # the variables, supernode after supernode: m d of them
-    shape: tuple[int, int, int]  # (m, d, k)
-    diagonal: slice  # where the blocks (m, d, d) lie in the values
-    beside: slice  # and the blocks (m, d, k)
-    neighbours: np.ndarray  # (m, k) ascending
-    upper: np.ndarray  # (P,) pairs p <= q of neighbours, as p k + q
-    full: np.ndarray  # (k, k) number of the pair of each entry
-    targets: np.ndarray  # (m, P) where the pairs lie in the values
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where each entry of the precision lies in the flat array of values."""
-
-    groups: tuple[Group, ...]
-    pivot_of: np.ndarray  # (n_sparse,) the supernode of a variable; the tail is the last
-    first: np.ndarray  # (p,) a supernode's first variable
-    size: np.ndarray  # (p,) d
-    n_beside: np.ndarray  # (p,) k
-    diagonal: np.ndarray  # (p,) where its diagonal block begins
-    beside: np.ndarray  # (p,) where its block (d, k) begins
-    keys: np.ndarray  # pivot * n_sparse + neighbour, ascending
-    key_start: np.ndarray  # (p,)
 
 
 @dataclass(frozen=True)
@@ -141,7 +114,8 @@ def analyse(
     core_variables, outside = np.flatnonzero(in_core), np.flatnonzero(~in_core)
     n_core = len(core_variables)
     longest = max((int(np.diff(p.indptr[:: p.width]).max(initial=0)) for p in parts), default=0)
-    if sum(count_pairs(p) for p in parts) > MANY_PAIRS:
+    n_pairs = sum(count_pairs(p) for p in parts)
+    if n_pairs > MANY_PAIRS:
         order, costs = np.r_[outside, core_variables], (float(longest) ** 3, 8.0 * longest**2, longest**2)
         return Plan(order, np.argsort(order), n_core, longest, *costs, 0, budget, None)
     elimination = eliminate(len(outside), *_edges(parts, in_core), most_flops=budget.flops)
@@ -149,8 +123,9 @@ def analyse(
     order = np.concatenate([outside[inside], core_variables])
     number = np.empty(n, dtype=np.int64)
     number[order] = np.arange(n)
-    n_core_rows = sum(p.n_rows for p in parts if p.dense or in_core[p.indices].any())
+    n_core_rows = sum(p.n_rows for p in parts if _dense_over_core(p, in_core))
     flops, size, fill = _costs(elimination, len(outside), n_core, n_core_rows)
+    size += BYTES_PER_PAIR * n_pairs
     within = flops <= budget.flops and size <= budget.bytes
     layout = layout_of(elimination) if within else None
     return Plan(order, number, n_core, len(elimination.tail), flops, size, fill, elimination.n_rounds, budget, layout)
@@ -162,14 +137,10 @@ def without_fill(plan: Plan, parts: Sequence[Rows]) -> Plan:
     in_core[plan.order[plan.n_sparse :]] = True
     order = np.concatenate([np.flatnonzero(~in_core), np.flatnonzero(in_core)])
     n, n_core = plan.n_sparse, plan.n_core
-    i, j = _edges(parts, in_core)
-    x, y = np.divmod(sorted_unique((np.minimum(i, j) * n + np.maximum(i, j))[i != j]), max(n, 1))
-    every, n_beside = np.arange(n), np.bincount(x, minlength=n)
-    start = np.cumsum(n_beside) - n_beside
-    keys = np.append(x * n + y, np.iinfo(np.int64).max)
-    layout = Layout((), every, every, np.ones(n, dtype=np.int64), n_beside, every, n + start, keys, start)
-    fill = n + len(x) + n * n_core + n_core**2
-    flops = 4.0 * (len(x) + n) + 2.0 * n * n_core
+    layout = bare_layout(n, *_edges(parts, in_core))
+    n_pairs = len(layout.keys) - 1
+    fill = n + n_pairs + n * n_core + n_core**2
+    flops = 4.0 * (n_pairs + n) + 2.0 * n * n_core
     return Plan(order, np.argsort(order), n_core, 0, flops, 8.0 * fill, fill, 0, plan.budget, layout, filled=False)
 
 
@@ -188,6 +159,12 @@ def _core(
             mask[dense.start : dense.start + dense.matrix.shape[1]] = True
     mask[np.asarray(more, dtype=np.int64)] = True
     return mask
+
+
+def _dense_over_core(part: Rows, in_core: np.ndarray) -> bool:
+    """Whether variances of these rows take a dense row over the core; entries in the core alone do not."""
+    inside = in_core[part.indices]
+    return bool(part.dense) or (bool(inside.any()) and not bool(inside.all()))
 
 
 def _edges(parts: Sequence[Rows], in_core: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -216,64 +193,5 @@ def _costs(elimination: Elimination, n_sparse: int, n_core: int, n_core_rows: in
     flops += float(n_tail) ** 3 + 2.0 * n_tail**2 * n_core
     flops += 2.0 * n_sparse * n_core**2 + float(n_core) ** 3 + 4.0 * n_core_rows * n_core**2
     fill += n_tail**2 + n_sparse * n_core + n_core**2
-    return flops, 8.0 * (4.0 * fill + targets + 2.0 * n_tail**2), fill
-
-
-def layout_of(elimination: Elimination) -> Layout:
-    """Give every number of the factor its place."""
-    shapes = np.array(
-        [(*g.members.shape, g.neighbours.shape[1]) for g in elimination.groups] or np.zeros((0, 3)), dtype=np.int64
-    ).reshape(-1, 3)
-    n_tail = len(elimination.tail)
-    n = int((shapes[:, 0] * shapes[:, 1]).sum()) + n_tail
-    order = np.concatenate([g.members.ravel() for g in elimination.groups] + [elimination.tail])
-    number = np.empty(n, dtype=np.int64)
-    number[order] = np.arange(n)
-    m, d, k = shapes.T
-    group_start = np.concatenate([[0], np.cumsum(m * d * (d + k))])
-    group = np.repeat(np.arange(len(m)), m)  # of each supernode
-    within = np.arange(len(group)) - np.repeat(np.cumsum(m) - m, m)
-    size, n_beside = np.r_[d[group], n_tail], np.r_[k[group], 0]
-    diagonal = np.r_[group_start[group] + within * d[group] ** 2, group_start[-1]]
-    beside = np.r_[(group_start[:-1] + m * d * d)[group] + within * (d * k)[group], 0]
-    first = np.concatenate([[0], np.cumsum(size)[:-1]])
-    near = [np.sort(number[g.neighbours], axis=1) for g in elimination.groups]
-    pivot = np.repeat(np.arange(len(size)), n_beside)
-    beyond = np.iinfo(np.int64).max  # closes the keys, so that a search never ends outside
-    keys = np.append(pivot * n + np.concatenate([np.zeros(0, dtype=np.int64), *(x.ravel() for x in near)]), beyond)
-    key_start = np.concatenate([[0], np.cumsum(n_beside)[:-1]])
-    bare = Layout((), np.repeat(np.arange(len(size)), size), first, size, n_beside, diagonal, beside, keys, key_start)
-    groups, row = [], 0
-    for shape, start, neighbours in zip(shapes.tolist(), group_start.tolist(), near, strict=False):
-        groups.append(_group(bare, tuple(shape), row, start, neighbours))
-        row = groups[-1].rows.stop
-    return Layout(tuple(groups), bare.pivot_of, first, size, n_beside, diagonal, beside, keys, key_start)
-
-
-def _group(layout: Layout, shape: tuple[int, int, int], row: int, start: int, neighbours: np.ndarray) -> Group:
-    """One group, with the places that its elimination changes."""
-    m, d, k = shape
-    middle = start + m * d * d
-    p, q = np.triu_indices(k)
-    full = np.empty((k, k), dtype=np.int64)
-    full[p, q] = full[q, p] = np.arange(len(p))
-    targets = find(layout, neighbours[:, p], neighbours[:, q])
-    rows, diagonal, beside = slice(row, row + m * d), slice(start, middle), slice(middle, middle + m * d * k)
-    return Group(rows, shape, diagonal, beside, neighbours, p * k + q, full, targets)
-
-
-def find(layout: Layout, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Places of the entries (x, y), x not after y, of the sparse part; they must be in the filled pattern."""
-    pivot = layout.pivot_of[x]
-    inner, d = x - layout.first[pivot], layout.size[pivot]
-    place = layout.diagonal[pivot] + (y - layout.first[pivot]) * d + inner
-    apart = layout.pivot_of[y] != pivot
-    if apart.any():
-        pivot, inner = pivot[apart], inner[apart]
-        key = pivot * len(layout.pivot_of) + y[apart]
-        at = np.searchsorted(layout.keys, key)
-        if not np.array_equal(layout.keys[at], key):
-            raise ValueError("an expression joins variables that the analysed rows do not join")
-        column = at - layout.key_start[pivot]
-        place[apart] = layout.beside[pivot] + inner * layout.n_beside[pivot] + column
-    return place
+    weighed = n_core_rows * n_core if n_sparse else 0
+    return flops, 8.0 * (4.0 * fill + targets + 2.0 * n_tail**2 + weighed), fill
