@@ -125,8 +125,8 @@ class Posterior:
         >>> model = Model()
         >>> a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
         >>> y = model.gaussian("y", a + b, variance=1.0, observed=1.0)
-        >>> float(model.infer().covariance(a, b))
-        -0.33333333333333337
+        >>> print(f"{model.infer().covariance(a, b):.6f}")
+        -0.333333
         """
         shapes: list[tuple[int, ...]] = []
         forms: list[Affine] = []
