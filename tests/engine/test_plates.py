@@ -65,8 +65,9 @@ def test_a_run_and_its_posterior_use_only_the_protocol_of_a_plate(write, schedul
 
 
 def test_the_kind_of_a_plate_follows_from_its_edges_and_its_factor():
-    kinds = {type(k).__name__ for k in compile_model(regression().graph).plates}
+    kinds = {type(k).__name__ for k in compile_model(regression().graph, "factorised").plates}
     assert kinds == {"PlainPlate", "SharedVectorPlate"}
+    assert {type(k).__name__ for k in compile_model(regression().graph).plates} == {"PlainPlate", "BlockPlate"}
     kinds = [type(k).__name__ for k in compile_model(black_box().graph).plates]
     assert kinds.count("LearnedPlate") == 1
 

@@ -141,7 +141,7 @@ class Posterior:
             left, right = (rows_in_block(self._graph, kind.factor.block, form) for form in forms)
             joint = kind.joint(self._exchange.tables)
             if left is not None and right is not None and joint is not None:
-                return kind.factor.system.covariance(left, right, joint.solution).reshape(*shapes[0], *shapes[1])
+                return kind.factor.system.covariance(left, right, joint.solution).reshape((*shapes[0], *shapes[1]))
         raise ModelError(
             f"{a.name!r} and {b.name!r} are not in one block of jointly Gaussian variables: the run knows no covariance of them"
         )

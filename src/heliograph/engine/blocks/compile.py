@@ -8,7 +8,7 @@ entry of every node, and the rows whose weight is known for the whole run: prior
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp

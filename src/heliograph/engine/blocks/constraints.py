@@ -8,11 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from heliograph.engine.blocks.rows import Rows
-from heliograph.errors import ContradictionError, UnsupportedError
+from heliograph.errors import ContradictionError, HeliographError, UnsupportedError
 
 __all__ = ["Elimination", "eliminate"]
 
 _RANK = 1e-10  # of the largest coefficient left in a row: less is rounding
+_CONSISTENT = 1e-8  # relative: two values of one expression that differ by less are the same
 _LARGEST = 4000  # constraints or scalars in them that a dense elimination is made for
 
 
@@ -60,35 +61,9 @@ def eliminate(rows: Rows, values: np.ndarray) -> Elimination:
             f"{len(rows)} expressions are observed exactly, more than can be eliminated; observe them through a Gaussian "
             "with a small variance"
         )
-    a = whole[:, columns].toarray()
-    b = np.asarray(values, dtype=float) - rows.constant
-    size = np.abs(a).max(axis=1, initial=0.0)
-    pivots: list[int] = []
-    log_pivots = 0.0
-    for k in range(len(a)):
-        j = int(np.argmax(np.abs(a[k]))) if a.shape[1] else 0
-        pivot = a[k, j] if a.shape[1] else 0.0
-        if np.abs(pivot) <= _RANK * max(size[k], 1e-300):
-            if np.abs(b[k]) > 1e-8 * (1.0 + np.abs(values[k])):
-                raise ContradictionError(
-                    f"an expression that was observed as {values[k]:g} has another value by what else is known exactly; "
-                    "take one of the statements back"
-                )
-            raise UnsupportedError(
-                "an expression was observed exactly whose value follows from other exact observations; leave it out"
-            )
-        log_pivots += float(np.log(np.abs(pivot)))
-        a[k] /= pivot
-        b[k] /= pivot
-        a[k, j] = 1.0
-        others = np.flatnonzero(a[:, j])
-        others = others[others != k]
-        b[others] -= a[others, j] * b[k]
-        a[others] -= np.outer(a[others, j], a[k])
-        a[others, j] = 0.0
-        pivots.append(j)
-    n = rows.n_columns
-    fixed = columns[pivots]
+    a, b = whole[:, columns].toarray(), np.asarray(values, dtype=float) - rows.constant
+    pivots, log_pivots = _reduce(a, b, values)
+    n, fixed = rows.n_columns, columns[pivots]
     left = np.ones(n, dtype=bool)
     left[fixed] = False
     kept = np.where(left, np.cumsum(left) - 1, -1)
@@ -101,6 +76,41 @@ def eliminate(rows: Rows, values: np.ndarray) -> Elimination:
     constant = np.zeros(n)
     constant[fixed] = b
     return Elimination(matrix, constant, kept, -log_pivots)
+
+
+def _reduce(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> tuple[list[int], float]:
+    """Give each row of ``a x = b`` a pivot of its own, in place; the columns of the pivots, and the log of their product."""
+    size = np.abs(a).max(axis=1, initial=0.0)
+    pivots: list[int] = []
+    log_pivots = 0.0
+    for k in range(len(a)):
+        j = int(np.argmax(np.abs(a[k]))) if a.shape[1] else 0
+        pivot = a[k, j] if a.shape[1] else 0.0
+        if np.abs(pivot) <= _RANK * max(size[k], 1e-300):
+            raise _without_pivot(float(b[k]), float(values[k]))
+        log_pivots += float(np.log(np.abs(pivot)))
+        a[k] /= pivot
+        b[k] /= pivot
+        a[k, j] = 1.0
+        others = np.flatnonzero(a[:, j])
+        others = others[others != k]
+        b[others] -= a[others, j] * b[k]
+        a[others] -= np.outer(a[others, j], a[k])
+        a[others, j] = 0.0
+        pivots.append(j)
+    return pivots, log_pivots
+
+
+def _without_pivot(left: float, value: float) -> HeliographError:
+    """What is wrong with an expression of which nothing is left to choose."""
+    if np.abs(left) > _CONSISTENT * (1.0 + np.abs(value)):
+        return ContradictionError(
+            f"an expression that was observed as {value:g} has another value by what else is known exactly; take one of the "
+            "statements back"
+        )
+    return UnsupportedError(
+        "an expression was observed exactly whose value follows from other exact observations; leave it out"
+    )
 
 
 def _all_sparse(rows: Rows) -> sp.csr_array:

@@ -13,7 +13,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Rows", "add", "apply", "base", "constants", "image", "is_base", "joined", "minus", "scale", "take", "touched"]
+__all__ = [
+    "Rows",
+    "add",
+    "apply",
+    "base",
+    "constants",
+    "image",
+    "is_base",
+    "joined",
+    "minus",
+    "scale",
+    "take",
+    "touched",
+]
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
 _FEW = 32  # rows up to which they are kept sparse whatever their length (a small matrix in a long chain)
