@@ -131,7 +131,7 @@ class Posterior:
         shapes: list[tuple[int, ...]] = []
         forms: list[Affine] = []
         for x in (a, b):
-            if not isinstance(x, Variable) or not issubclass(x.family, (Gaussian, MultivariateGaussian)):
+            if not issubclass(getattr(x, "family", type(None)), (Gaussian, MultivariateGaussian)):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
             if x.model.graph is not (self._graph.live or self._graph):
                 raise ModelError(f"variable {x.name!r} belongs to another model than this posterior")

@@ -1,3 +1,4 @@
+# pyright: basic
 """Which linear system a block gets: the one that costs less, known before any number is touched."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """From a graph to its Gaussian blocks: which nodes are jointly Gaussian, and as which rows over which base scalars.
 
 Plates that are linear in Gaussian variables (sums, scalings, ``X @ w``, stacks, Gaussian noise of known variance, priors)

@@ -1,8 +1,9 @@
+# pyright: basic
 """Expressions that have a value exactly: each fixes one base scalar in terms of the others, which is then put in."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +21,7 @@ _LARGEST = 4000  # constraints or scalars in them that a dense elimination is ma
 class Elimination(NamedTuple):
     """``x = matrix y + constant`` over the scalars y that are left."""
 
-    matrix: sp.csr_array  # (N, M)
+    matrix: Any  # (N, M) CSR
     constant: np.ndarray  # (N,)
     kept: np.ndarray  # (N,) number of each scalar among those that are left, -1 where it is fixed
     log_constant: float  # log density of the constraints' values is counted in their own units: minus log |pivots|
@@ -68,7 +69,7 @@ def eliminate(rows: Rows, values: np.ndarray) -> Elimination:
     left[fixed] = False
     kept = np.where(left, np.cumsum(left) - 1, -1)
     free = np.setdiff1d(np.arange(len(columns)), pivots)
-    part = sp.coo_array(a[:, free])
+    part: Any = sp.coo_array(a[:, free])
     i = np.concatenate([np.flatnonzero(left), fixed[part.coords[0]]])
     j = np.concatenate([kept[left], kept[columns[free]][part.coords[1]]])
     value = np.concatenate([np.ones(int(left.sum())), -part.data])

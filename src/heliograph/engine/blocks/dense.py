@@ -1,3 +1,4 @@
+# pyright: basic
 """A block as one dense linear system: the right thing up to some hundred base scalars, and for long ``X @ w``.
 
 The precision is ``Q = sum of weight a a'`` over the rows of known weight, which is summed once, and over the sites, which
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
+from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 import scipy.sparse as sp
 
 from heliograph.engine.blocks.compile import Known
@@ -63,11 +65,11 @@ class DenseSystem:
             return Solution(b, q, 0.0, 0, (b, q))
         if not np.isfinite(q.sum() + b.sum()):
             return None
-        lower, failed = sl.lapack.dpotrf(q, lower=1)
+        lower, failed = dpotrf(q, lower=1)
         diagonal = np.diag(lower)
         if failed or not (diagonal * diagonal > _ROUNDING * np.diag(q)).all():
             return None
-        root = sl.lapack.dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
+        root = dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
         mean = root @ (root.T @ b)
         mean += root @ (root.T @ (b - q @ mean))  # one step of refinement: narrow sites lose digits otherwise
         solution = Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q))
@@ -206,7 +208,7 @@ def _root_of(root: np.ndarray, columns: np.ndarray) -> np.ndarray:
     some = root[columns]
     if len(columns) > 0.7 * root.shape[1]:
         return some
-    return np.linalg.qr(some.T, mode="r").T
+    return np.asarray(np.linalg.qr(some.T, mode="r")).T
 
 
 def _add_vectors(q: np.ndarray, b: np.ndarray, site: VectorSites) -> None:

@@ -23,7 +23,7 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
     """
     graph = with_differences(graph)
     met = {e.node for p in graph.plates for e in p.edges.values()}
-    factors = []
+    factors: list[BlockFactor] = []
     for block in find_blocks(graph):
         outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
         try:
@@ -37,7 +37,7 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
                 AccuracyWarning,
                 stacklevel=2,
             )
-    gone = frozenset().union(*(f.block.plates for f in factors))
+    gone = {k for f in factors for k in f.block.plates}
     made = Graph(graph.nodes, [], graph.live)
     for plate in graph.plates:
         if plate.position not in gone:

@@ -1,3 +1,4 @@
+# pyright: basic
 """A Gaussian block as one factor of the graph: it reads a message per expression and answers with the joint belief.
 
 To the rest of the engine a block is a plate with a port at every node of its own. What comes in at a port is the product of the

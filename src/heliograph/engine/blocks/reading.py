@@ -1,3 +1,4 @@
+# pyright: basic
 """Expressions of a block that were no part of the run: their joint belief is known all the same."""
 
 from __future__ import annotations

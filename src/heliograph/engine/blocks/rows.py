@@ -1,3 +1,4 @@
+# pyright: basic
 """Affine expressions of base scalars, many rows at a time: ``z = S x + X x[columns] + ... + constant``.
 
 A sum, a shift, a scaled variable, a gathered entry and ``X @ w`` are all rows over the scalars that have a distribution of
@@ -116,7 +117,7 @@ def apply(matrix: Any, rows: Rows) -> Rows:
 
 def _worth_dense(matrix: np.ndarray) -> bool:
     n, k = matrix.shape
-    return n > _FEW and k > _SHORT and np.count_nonzero(matrix) > _SPARSE * matrix.size
+    return bool(n > _FEW and k > _SHORT and np.count_nonzero(matrix) > _SPARSE * matrix.size)
 
 
 def joined(parts: Sequence[Rows], n_columns: int) -> Rows:

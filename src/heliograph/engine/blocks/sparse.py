@@ -1,3 +1,4 @@
+# pyright: basic
 """A block as a sparse linear system: chains, trees, grids, leagues, many groups; planned once, factorised in every sweep."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """What a block asks of its linear system, dense or sparse."""
 
 from __future__ import annotations
