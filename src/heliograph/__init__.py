@@ -1,4 +1,8 @@
-"""Expectation propagation for Python, with messages learned just in time."""
+"""Expectation propagation for Python, with messages learned just in time.
+
+Everything that a user needs is here: `Model` to write a model, `factor` to make a factor of a function, `infer` and `steps`
+to run it, `Posterior` for the result, and the families of messages. docs/architecture.md shows the rooms behind it.
+"""
 
 from importlib.metadata import PackageNotFoundError, version
 

@@ -39,15 +39,15 @@ def demo(
     console, n_problems = Console(), 3 if quick else 10
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("first messages", total=2 * n_problems + 4)
-        doing = [""]
+        current = [""]
 
-        def tell(what: str, sweep: int, asked: int) -> None:
-            if what != doing[0]:
-                doing[0] = what
+        def show(what: str, sweep: int, asked: int) -> None:
+            if what != current[0]:
+                current[0] = what
                 bar.advance(task)
             bar.update(task, description=f"{what}: sweep {sweep}, oracle asked {asked} times")
 
-        rows = run_demo(seed, n_problems, tell)
+        rows = run_demo(seed, n_problems, show)
     console.print(demo_table(rows))
     console.print(f"picture: {draw_demo(rows, TOLERANCE, picture)}")
 
@@ -86,12 +86,14 @@ def reproduce(
         raise typer.Exit(2) from error
     console.print(f"report: {page}", highlight=False, soft_wrap=True)
     if interrupted:
-        told = "interrupted: the report shows what was finished; the same command goes on from there"
-        Console(stderr=True).print(told, soft_wrap=True)
+        message = "interrupted: the report shows what was finished; the same command goes on from there"
+        Console(stderr=True).print(message, soft_wrap=True)
         raise typer.Exit(130)
     if errors:
-        told = "; ".join(errors)
-        Console(stderr=True).print(f"[bold red]error:[/] the report lacks what failed: {told}", soft_wrap=True)
+        message = "; ".join(errors)
+        Console(stderr=True).print(
+            f"[bold red]error:[/] the report lacks the parts that failed: {message}", soft_wrap=True
+        )
         raise typer.Exit(1)
 
 

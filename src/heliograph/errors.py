@@ -21,36 +21,36 @@ class HeliographError(Exception):
 
 
 class ModelError(HeliographError, ValueError):
-    """The model as written cannot be run: a wrong shape, value or structure, found before any sweep."""
+    """A model that cannot be run as written: a wrong shape, value or structure, found before any sweep."""
 
 
 class UnsupportedError(HeliographError, TypeError):
-    """No factor computes this combination of families; the message names the nearest one that works."""
+    """A combination of families that no factor computes; the message names the nearest one that works."""
 
 
 class ImproperError(HeliographError, ArithmeticError):
-    """A proper distribution was needed and there is none (for example sampling a uniform Gaussian)."""
+    """A missing proper distribution where one was needed (for example sampling a uniform Gaussian)."""
 
 
 class ContradictionError(HeliographError, ArithmeticError):
-    """Two point masses disagree, or a constraint has probability zero."""
+    """A contradiction: two point masses disagree, or a constraint has probability zero."""
 
 
 class FactorError(HeliographError, RuntimeError):
-    """A black-box factor raised, or returned something that its output family does not hold."""
+    """A black-box factor that raised, or returned a value outside the support of its output family."""
 
 
 class FileFormatError(HeliographError, ValueError):
-    """A saved file is corrupt, truncated, of a newer format, or not one of ours."""
+    """A saved file that is corrupt, truncated, of a newer format, or not one of this package."""
 
 
 class ConvergenceWarning(UserWarning):
-    """Inference stopped before the beliefs did; the message says which variable still moves."""
+    """Inference that stopped before the beliefs settled; the message names the variable that still moves."""
 
 
 class OracleWarning(UserWarning):
-    """An oracle could not answer some messages; the old ones were kept."""
+    """Messages that an oracle could not answer; the old ones were kept."""
 
 
 class AccuracyWarning(UserWarning):
-    """The run settled, but what it settled on may be further from the truth than it looks; the message says where and why."""
+    """A result that may be further from the truth than its error bars show; the message says where and why."""

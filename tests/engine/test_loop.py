@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import heliograph as hg
-from heliograph.engine.properness import settle
+from heliograph.engine.properness import apply_policy
 
 
 def _model(n=40, d=3, seed=0):
@@ -87,18 +87,18 @@ def test_keeping_the_mean_adds_no_negative_precision():
     cavity = hg.Gaussian(np.array([1.0]), np.array([2.0]))
     belief = hg.Gaussian(np.array([1.5]), np.array([3.0]))  # wider than the cavity: the message is improper
     message = belief / cavity
-    settled = settle(message, message.as_uniform(), cavity, "keep mean")
+    settled = apply_policy(message, message.as_uniform(), cavity, "keep mean")
     assert settled.n_improper == 1 and settled.message.precision[0] == 0
     assert (settled.message * cavity).mean[0] == pytest.approx(1.5)
-    assert settle(message, message.as_uniform(), cavity, "skip").message.is_uniform.all()
-    allowed = settle(message, message.as_uniform(), cavity, "allow")
+    assert apply_policy(message, message.as_uniform(), cavity, "skip").message.is_uniform.all()
+    allowed = apply_policy(message, message.as_uniform(), cavity, "allow")
     assert np.array_equal(allowed.message.precision, message.precision) and allowed.n_improper == 1
 
 
 def test_a_message_that_is_not_finite_is_skipped():
     cavity = hg.Gaussian(np.zeros(2), np.ones(2))
     bad = hg.Gaussian.from_naturals((np.array([np.nan, 1.0]), np.array([1.0, 1.0])))
-    settled = settle(bad, hg.Gaussian.uniform((2,)), cavity, "allow")
+    settled = apply_policy(bad, hg.Gaussian.uniform((2,)), cavity, "allow")
     assert settled.n_skipped == 1 and settled.message.is_uniform[0] and settled.message.shift[1] == 1.0
 
 

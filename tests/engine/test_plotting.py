@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from heliograph.engine.plotting import _moving_average, plot_trace
-from heliograph.engine.trace import Invocation, SweepInfo, Trace
+from heliograph.engine.sweep_info import Invocation, SweepInfo
+from heliograph.engine.trace import Trace
 
 
 def invocation(sweep, log_variance, asked, to="z"):

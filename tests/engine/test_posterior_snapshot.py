@@ -110,11 +110,27 @@ def test_an_expression_of_independent_variables_is_exact_and_a_constant_is_a_poi
     assert float(posterior[x[0] - x[0] + 4].variance) == 0.0
 
 
-def test_an_expression_of_variables_that_depend_on_each_other_comes_with_a_warning():
+def two_tied_and_one_free():
     model = hg.Model()
     x = model.gaussian("x", 0.0, variance=1.0, size=3)
     model.gaussian("y", x[0] + x[1], variance=0.1, observed=2.0)
+    return model, x
+
+
+def test_an_expression_of_variables_that_depend_on_each_other_is_exact():
+    model, x = two_tied_and_one_free()
     posterior = model.infer()
+    found = posterior[x[0] - x[1]]  # the data say nothing of it
+    assert float(found.mean) == pytest.approx(0.0, abs=1e-12)
+    assert float(found.variance) == pytest.approx(2.0, rel=1e-12)
+    found = posterior[x[0] + x[1] - x[2]]
+    assert float(found.mean) == pytest.approx(2.0 * 2.0 / 2.1, rel=1e-12)
+    assert float(found.variance) == pytest.approx(2.0 * 0.1 / 2.1 + 1.0, rel=1e-12)
+
+
+def test_the_same_expression_of_a_factorised_run_comes_with_a_warning():
+    model, x = two_tied_and_one_free()
+    posterior = model.infer(structure="factorised")
     with pytest.warns(hg.AccuracyWarning, match="as if 'x' were independent"):
         posterior[x[0] - x[1]]
     posterior[x[0] - x[2]]  # nothing ties these: no warning, which would be an error here

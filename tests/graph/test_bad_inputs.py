@@ -109,7 +109,7 @@ def test_there_are_at_least_thirty_of_them():
 
 def test_a_variable_without_a_prior_is_refused():
     m = hg.Model()
-    node = m._node("free", hg.Gaussian, (), None, given=True)
+    node = m.draft.node("free", hg.Gaussian, (), None, given=True)
     free = hg.Variable(m, node)
     with pytest.raises(hg.ModelError, match="'free' is disconnected"):
         m.infer()

@@ -129,8 +129,9 @@ def test_two_statements_that_cannot_both_be_true_are_refused_and_the_first_stays
     for word in words:
         assert word in str(caught.value), f"{word!r} is missing from: {caught.value}"
     after = model.infer()  # the statement that was refused was not made
-    np.testing.assert_array_equal(after[model.s].mean, before[model.s].mean)
-    np.testing.assert_array_equal(after[model.a].mean, before[model.a].mean)
+    # an expression of the refused statement may still be in the model, and its block is solved in another order
+    np.testing.assert_allclose(after[model.s].mean, before[model.s].mean, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(after[model.a].mean, before[model.a].mean, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("what", PAIRS)

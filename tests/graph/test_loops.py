@@ -1,5 +1,7 @@
 """Which variables are named as factorised in a loop: those on a cycle of entries and factors, and no others."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -11,12 +13,47 @@ def scalars(model, *names):
     return [model.gaussian(name, 0.0, variance=1.0) for name in names]
 
 
-def test_a_regression_written_with_scalars_is_a_loop_and_says_so():
+def regression_of_scalars():
     model = hg.Model()
     a, b = scalars(model, "a", "b")
     model.gaussian("y", a + b * np.linspace(5, 10, 8), variance=1.0, observed=np.arange(8.0))
-    with pytest.warns(hg.AccuracyWarning, match="'a', 'b' are factorised in a loop"):
-        model.infer()
+    return model
+
+
+def loops_said(model, **settings):
+    """What a run says about loops."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", hg.AccuracyWarning)
+        model.infer(**settings)
+    return [str(w.message) for w in said if "factorised in a loop" in str(w.message)]
+
+
+def test_a_regression_written_with_scalars_is_a_loop_of_factorised_messages_and_says_so():
+    (said,) = loops_said(regression_of_scalars(), structure="factorised")
+    assert "'a', 'b' are factorised in a loop" in said
+
+
+def test_the_same_regression_is_one_block_unless_the_user_says_otherwise():
+    assert loops_said(regression_of_scalars()) == []
+    assert loops_said(regression_of_scalars(), structure="joint") == []
+
+
+def test_products_of_shared_scalars_are_a_loop_still():
+    model = hg.Model()
+    a, b = scalars(model, "a", "b")
+    model.gaussian("y", a * b * np.array([1.0, 2.0]) + a, variance=1.0, observed=[1.0, 2.0])
+    (said,) = loops_said(model)
+    assert "'a'" in said
+
+
+def test_two_blocks_that_meet_in_several_rows_are_a_loop_still():
+    model = hg.Model()
+    u, v = (model.gaussian(name, 0.0, variance=1.0, size=2) for name in "uv")
+    for name, x in (("a", u), ("b", v)):  # each a block of two
+        model.gaussian(name, x[0] + x[1], variance=0.1, observed=1.0)
+    model.gaussian("y", u * v, variance=1.0, observed=[1.0, 2.0])
+    (said,) = loops_said(model)
+    assert "'u', 'v' are factorised in a loop" in said
 
 
 def test_the_same_regression_with_one_vector_is_not():

@@ -69,7 +69,7 @@ WORDS = {
 def state(model):
     """All that a model is: what a summary shows, the names taken, and the observed values."""
     seen = [None if n.observed is None else n.observed.point for n in model.graph.nodes]
-    return model.summary(), sorted(model._names), str(seen), len(model.graph.plates)
+    return model.summary(), sorted(model.draft.names), str(seen), len(model.graph.plates)
 
 
 @pytest.mark.parametrize("what", WORDS)

@@ -189,19 +189,19 @@ def refused(kind, write):
 @pytest.mark.parametrize("what", MODEL)
 def test_a_wrong_value_is_refused_with_a_sentence_and_leaves_the_model_as_it_was(what):
     model = small_model()
-    before = model.summary(), set(model._names)
+    before = model.summary(), set(model.draft.names)
     write, kinds = MODEL[what]
     for kind in kinds:
         refused(kind, lambda kind=kind: write(model, WRONG[kind]))
-        assert (model.summary(), set(model._names)) == before, kind
+        assert (model.summary(), set(model.draft.names)) == before, kind
 
 
 @pytest.mark.parametrize("what", OTHER_FAMILY)
 def test_a_variable_of_another_family_is_refused_and_leaves_the_model_as_it_was(what):
     model = small_model()
-    before = model.summary(), set(model._names)
+    before = model.summary(), set(model.draft.names)
     refused(what, lambda: OTHER_FAMILY[what](model))
-    assert (model.summary(), set(model._names)) == before
+    assert (model.summary(), set(model.draft.names)) == before
 
 
 def test_there_are_more_than_a_thousand_of_them():

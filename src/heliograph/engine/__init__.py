@@ -1,10 +1,17 @@
-"""The loop: cavity, send, damp, properness policy, stopping, evidence."""
+"""Inference: what is sent when, sweeps until the beliefs settle, and the posterior with its evidence.
+
+Start with `loop` (`infer` and `steps`), then `run`, which goes through the sweeps of a `compiled` model. `plates` holds the
+kinds of plates and the protocol that they share; `tables` the messages; `schedule` their order. `options` lists the settings
+of a run. `properness`, `pace`, `convergence` and `stopping` decide what is stored, how far a step goes and when to stop;
+`evidence`, `reading`, `status` and `trace` serve the `posterior`.
+"""
 
 from heliograph.engine.loop import Step, infer, steps
 from heliograph.engine.model import Model
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
-from heliograph.engine.trace import Invocation, SweepInfo, Trace
+from heliograph.engine.sweep_info import Invocation, SweepInfo
+from heliograph.engine.trace import Trace
 
 __all__ = [
     "Invocation",

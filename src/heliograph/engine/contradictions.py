@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from heliograph.engine.plates import PlateKind
 from heliograph.engine.tables import Tables
 from heliograph.errors import ContradictionError
 from heliograph.families import Bernoulli, Categorical
@@ -12,18 +15,18 @@ from heliograph.graph.records import Graph, Plate
 __all__ = ["check_possible"]
 
 
-def check_possible(graph: Graph, tables: Tables) -> None:
+def check_possible(graph: Graph, plates: Sequence[PlateKind], tables: Tables) -> None:
     """Raise where a factor has probability zero under the messages of a run.
 
     Only factors among known values and categories are looked at: a factor of a continuous unknown vanishes nowhere that
     its belief could be. Names the factor, its variables and the first such row.
     """
-    for plate in graph.plates:
-        if plate.factor.learns or not plate.edges or not _decided(graph, tables, plate):
+    for kind in plates:
+        plate = kind.plate
+        log_z = kind.log_z(tables) if plate.edges and _decided(graph, tables, plate) else None
+        if log_z is None:
             continue
-        incoming = dict(plate.data)
-        incoming.update({port: tables.incoming(plate, port, None) for port in plate.edges})
-        impossible = np.flatnonzero(np.isneginf(np.broadcast_to(plate.factor.log_z(incoming), plate.size)))
+        impossible = np.flatnonzero(np.isneginf(np.broadcast_to(log_z, plate.size)))
         if len(impossible):
             names = ", ".join(repr(graph.nodes[e.node].name) for e in plate.edges.values())
             row = "" if plate.size == 1 else f" (row {impossible[0]} of {plate.size})"

@@ -1,6 +1,6 @@
-"""Whether the beliefs have settled: how far a sweep moved them, and how far they may still go.
+"""Measures of convergence: how far a sweep moved the beliefs, and how far they may still move.
 
-What `converged` means is said on one page, docs/convergence.md; the limits that decide it are the constants below.
+docs/convergence.md defines `converged`; the limits that decide it are the constants below.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from heliograph.graph.records import Node
 
 __all__ = ["Motion", "drifting", "motion", "still_to_go"]
 
-_ROUNDING = 1e-13  # nats: a change this small is the rounding of the messages and says nothing about a rate
-_STEADY = (
-    2.25  # two sweeps' change over one sweep's, above which the belief goes on in one direction (4: at a steady pace)
-)
+_ROUNDING = 1e-13  # nats: a change this small is the rounding of the messages and shows no rate
+_STEADY = 2.25  # the change of two sweeps over that of one, above which a belief goes on in one direction (4: evenly)
 _SLOWEST = 0.9999  # the rate of a belief that moves on without slowing down
 
 
 class Motion(NamedTuple):
-    """What one sweep did to the beliefs."""
+    """The effect of one sweep on the beliefs."""
 
     change: float  # the largest KL(new || old) of an entry, in nats
     moving: str  # the variable whose entry that is
@@ -41,7 +39,7 @@ def motion(watched: Sequence[Node], new: Sequence[Family], old: Sequence[Family]
             broken |= bool((b.proper & ~proper).any())
             change, moving = np.inf, node.name
             continue
-        largest = float(np.max(a.kl(b), initial=0.0))  # type: ignore[attr-defined]
+        largest = float(np.max(a.kl(b), initial=0.0))
         if np.isnan(largest):
             broken, largest = True, np.inf
         if largest > change or not moving:
@@ -49,19 +47,24 @@ def motion(watched: Sequence[Node], new: Sequence[Family], old: Sequence[Family]
     return Motion(change, moving, broken)
 
 
-def still_to_go(new: Sequence[Family], old: Sequence[Family], older: Sequence[Family]) -> float:
+def still_to_go(
+    new: Sequence[Family], old: Sequence[Family], older: Sequence[Family], jointly: Sequence[bool] | None = None
+) -> float:
     """Nats by which the beliefs of the last three sweeps suggest that they will still move.
 
     A belief that moves by ``d, r d, r^2 d, ...`` in the mean has ``r / (1 - r)`` times its last step before it, and its
     KL grows with the square. The rate r of every entry is read off the move of two sweeps over that of one, which is
-    ``1 + 1/r``. A belief that swings to and fro, or jumped once, has no more than its last change to go.
+    ``1 + 1/r``. A belief that swings to and fro, or jumped once, has no more than its last change to go. The entries of a
+    node of a block settle together (`jointly`): one rate is read off all of them, since any one may pass through its rest.
     """
     most = 0.0
-    for a, b, c in zip(new, old, older, strict=True):
+    jointly = [False] * len(new) if jointly is None else jointly
+    for a, b, c, together in zip(new, old, older, jointly, strict=True):
         if a is b:
             continue
         one, two = _nats(a, b), _nats(a, c)
-        pace = np.sqrt(np.divide(two, one, out=np.zeros_like(one), where=one > _ROUNDING))
+        near, far = (one.sum(keepdims=True), two.sum(keepdims=True)) if together else (one, two)
+        pace = np.sqrt(np.divide(far, near, out=np.zeros_like(near), where=near > _ROUNDING))
         steady = pace >= np.sqrt(_STEADY)
         rate = np.minimum(1.0 / np.where(steady, pace - 1.0, 2.0), _SLOWEST)
         ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)
@@ -70,7 +73,7 @@ def still_to_go(new: Sequence[Family], old: Sequence[Family], older: Sequence[Fa
 
 
 def drifting(new: Sequence[Family], old: Sequence[Family], older: Sequence[Family]) -> bool:
-    """Whether the entry that moved most goes on in one direction, so that damping would only make it slower."""
+    """Return whether the entry that moved most goes on in one direction, so that damping would only make it slower."""
     one = two = 0.0
     for a, b, c in zip(new, old, older, strict=True):
         if a is not b:
@@ -83,5 +86,5 @@ def drifting(new: Sequence[Family], old: Sequence[Family], older: Sequence[Famil
 
 def _nats(a: Family, b: Family) -> np.ndarray:
     """KL of every entry, infinite where it is not a number."""
-    kl = np.asarray(a.kl(b), dtype=float)  # type: ignore[attr-defined]
+    kl = np.asarray(a.kl(b), dtype=float)
     return np.where(np.isnan(kl), np.inf, kl)

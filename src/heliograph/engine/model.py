@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from heliograph.engine.loop import infer
+from heliograph.engine.loop import run_to_the_end
+from heliograph.engine.options import InferOptions, with_options
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.stopping import StopRule
 from heliograph.graph.builder import Builder
 
 __all__ = ["Model"]
@@ -25,31 +21,27 @@ class Model(Builder):
     Gaussian(mean 1.9934, variance 0.3322)
     """
 
-    def infer(
-        self,
-        *,
-        operator: Any = "learned",
-        oracle: Any = None,
-        schedule: str = "parallel",
-        damping: float | None = None,
-        power: float = 1.0,
-        improper: str = "auto",
-        tolerance: float = 1e-3,
-        max_sweeps: int = 200,
-        stop: StopRule | None = None,
-        seed: int | np.random.Generator = 0,
-        progress: bool | None = None,
-        executor: Any = None,
-    ) -> Posterior:
+    @with_options(InferOptions)
+    def infer(self, options: InferOptions) -> Posterior:
         """Run expectation propagation until the beliefs settle.
 
-        `operator` and `oracle` say how black-box factors get their messages ("learned", "kjit", "forest", "neural", "ask", or an
-        object). `schedule` is "parallel" (a whole plate at once) or "sequential" (element by element, forth and back); both
-        have the same fixed points. `damping` is the share of the old message that is kept (None adapts it), `power` the power of
-        power EP, `improper` the policy for messages that are not distributions ("auto", "keep mean", "allow", "skip").
-        `tolerance` is the posterior error in nats that is tolerated, `stop` a stopping rule that replaces it.
+        Parameters
+        ----------
+        operator, oracle
+            How black-box factors get their messages: "learned", "kjit", "forest", "neural", "ask", or an object; and
+            what answers for them.
+        schedule
+            "parallel" (a whole plate at once) or "sequential" (element by element, forwards and backwards in turn); both have
+            the same fixed points.
+        damping
+            The share of the old message that is kept; None adapts it.
+        power
+            The power of power EP.
+        improper
+            The policy for messages that are not distributions: "auto", "keep mean", "allow" or "skip".
+        tolerance, max_sweeps, stop
+            The posterior error in nats that is tolerated, the most sweeps, and a stopping rule that replaces both.
+        seed, executor, progress
+            Of everything random; for oracles that can share their work; whether progress is shown (None: on a terminal).
         """
-        return infer(
-            self, operator=operator, oracle=oracle, schedule=schedule, damping=damping, power=power, improper=improper,
-            tolerance=tolerance, max_sweeps=max_sweeps, stop=stop, seed=seed, progress=progress, executor=executor,
-        )  # fmt: skip
+        return run_to_the_end(self, options)

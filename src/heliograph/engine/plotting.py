@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from os import PathLike
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-from heliograph.engine.trace import Invocation, Trace
+from heliograph.engine.sweep_info import Invocation
 
 __all__ = ["plot_trace"]
 
-_SHOWN = 200_000  # marks in a panel: more than that are thinned, as no eye can tell
+_SHOWN = 200_000  # marks in a panel: more are thinned out, which cannot be seen
 
 
-def plot_trace(trace: Trace | Sequence[Trace], path: Any = None, window: int = 100) -> Any:
+class History(Protocol):
+    """The part of a `Trace` that is drawn."""
+
+    @property
+    def invocations(self) -> list[Invocation]:
+        """One record per invocation of a learned direction."""
+        ...
+
+    @property
+    def changes(self) -> np.ndarray:
+        """The change of every sweep."""
+        ...
+
+
+def plot_trace(trace: History | Sequence[History], path: str | PathLike[str] | None = None, window: int = 100) -> Any:
     """Log predictive variance of every message over time, its moving average, and where the oracle was asked.
 
     A panel for every direction of every learned factor; dashed lines where a problem begins, fine ones where a sweep
     does. Several traces are drawn one after the other, as problems in sequence. A run that learned nothing is shown as
-    its change per sweep. Gives the matplotlib figure, and writes it to `path` if that is said.
+    its change per sweep. Gives the matplotlib figure, and writes it to `path` if there is one.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    traces = [trace] if isinstance(trace, Trace) else list(trace)
+    traces = list(trace) if isinstance(trace, Sequence) else [trace]
     panels = _panels(traces)
     figure = Figure(figsize=(9.0, 3.2 * max(len(panels), 1)), layout="constrained")
     FigureCanvasAgg(figure)  # needs no display, and touches no figure of the user's
@@ -34,11 +49,11 @@ def plot_trace(trace: Trace | Sequence[Trace], path: Any = None, window: int = 1
     for ax, ((factor, to), problems) in zip(axes, panels.items(), strict=False):
         _draw_uncertainty(ax, f"{factor} to {to}", problems, window)
     if path is not None:
-        figure.savefig(path)
+        cast(Any, figure).savefig(path)
     return figure
 
 
-def _panels(traces: list[Trace]) -> dict[tuple[str, str], list[list[Invocation]]]:
+def _panels(traces: list[History]) -> dict[tuple[str, str], list[list[Invocation]]]:
     """Direction -> problem -> invocations; directions that never had an uncertainty are left out."""
     keys: dict[tuple[str, str], None] = {}
     for t in traces:
@@ -72,7 +87,10 @@ def _draw_uncertainty(ax: Any, title: str, problems: list[list[Invocation]], win
 
 def _series(problems: list[list[Invocation]]) -> tuple[np.ndarray, np.ndarray, list[int], list[int]]:
     """The largest log variance of each message (NaN before anything was learned), asks, where problems and sweeps begin."""
-    values, asked, starts, sweeps = [np.zeros(0)], [np.zeros(0, dtype=bool)], [], []
+    values: list[np.ndarray] = [np.zeros(0)]
+    asked: list[np.ndarray] = [np.zeros(0, dtype=bool)]
+    starts: list[int] = []
+    sweeps: list[int] = []
     n = 0
     for invocations in problems:
         starts.append(n)
@@ -101,7 +119,7 @@ def _moving_average(values: np.ndarray, window: int) -> np.ndarray:
     return np.where(n > 0, (sums[at] - sums[before]) / np.maximum(n, 1), np.nan)
 
 
-def _draw_changes(ax: Any, traces: list[Trace]) -> None:
+def _draw_changes(ax: Any, traces: list[History]) -> None:
     for k, t in enumerate(traces):
         changes = t.changes
         shown = np.flatnonzero(np.isfinite(changes) & (changes > 0))

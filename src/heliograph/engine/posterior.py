@@ -1,23 +1,24 @@
-"""What inference gives back: beliefs by variable, evidence, trace, and a word on whether to trust them."""
+"""The result of inference: beliefs by variable, evidence, trace, and whether the run converged."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
+from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
-from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
+from heliograph.engine.plates import Exchange
+from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run, readable_form
 from heliograph.engine.status import unsent_sentence
-from heliograph.engine.tables import Tables
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
-from heliograph.families import Family
-from heliograph.graph.records import Graph, Node
+from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.graph.records import Affine, Node
 from heliograph.graph.variable import Variable
 
 __all__ = ["Posterior"]
@@ -33,61 +34,62 @@ class Posterior:
 
     def __init__(
         self,
-        graph: Graph,
-        tables: Tables,
+        compiled: CompiledModel,
+        exchange: Exchange,
         trace: Trace,
         converged: bool,
+        status: str,
         error_estimate: float,
-        complete: Callable[[], None] | None = None,
-        late: frozenset[int] = frozenset(),
-        power: float = 1.0,
-        conduct: Any = None,
-        *,
-        status: str = "converged",
-        unsent: Unsent | None = None,
     ) -> None:
-        self._graph = graph
-        self._unfinished = tables
-        self._complete = complete  # sends the messages that only a reader needs
-        self._late = late  # the nodes that those messages go to
-        self._power, self._conduct = power, conduct
+        self._compiled, self._graph = compiled, compiled.graph
+        self._exchange = exchange  # over messages of its own
+        self._complete = not compiled.schedule.final  # whether the messages that only a reader needs were sent
         self.trace = trace
         self.converged = converged  # what this promises is in docs/convergence.md
         self.status = status  # the same in words: converged, or why not and what to do
-        self.unsent = Unsent() if unsent is None else unsent  # messages that could not be computed
         self.error_estimate = error_estimate  # nats that learned messages may have added to the posterior; 0 if none is
 
     @property
-    def _tables(self) -> Tables:
-        complete, self._complete = self._complete, None
-        if complete is not None:
-            missing = len(self.unsent)
-            complete()
-            if len(self.unsent) > missing:
-                self.converged, self.status = False, unsent_sentence(self._graph, self.unsent)
-                warnings.warn(self.status, OracleWarning if self.unsent.n_failed else ConvergenceWarning, stacklevel=4)
-        return self._unfinished
+    def unsent(self) -> Unsent:
+        """The messages that could not be computed."""
+        return self._exchange.unsent
+
+    def _send_the_rest(self) -> None:
+        """Send the messages that nothing in the loop reads, once."""
+        if self._complete:
+            return
+        self._complete = True
+        missing = len(self.unsent)
+        for task in self._compiled.schedule.final:
+            self._compiled.send(self._exchange, task)
+        self.trace.late = self._exchange.counts
+        if len(self.unsent) > missing:
+            self.converged, self.status = False, unsent_sentence(self._graph, self.unsent)
+            warnings.warn(self.status, OracleWarning if self.unsent.n_failed else ConvergenceWarning, stacklevel=4)
 
     def _belief(self, node: Node) -> Family:
         """The belief of a node, completed only if something is missing there."""
-        return (self._tables if node.position in self._late else self._unfinished).belief(node)
+        if node.position in self._compiled.late:
+            self._send_the_rest()
+        return self._exchange.tables.belief(node)
 
     @property
     def n_sweeps(self) -> int:
-        """How many sweeps it took; 0 where one exact pass was enough."""
+        """The number of sweeps; 0 where one exact pass was enough."""
         return len(self.trace)
 
     def __getitem__(self, variable: Variable | str) -> Family:
         if isinstance(variable, str):
             node = self._find(variable)
             return self._belief(node).reshape(node.shape)
-        if not isinstance(variable, Variable):
-            raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
+        _check_variable(variable)
         if variable.model.graph is not (self._graph.live or self._graph):
             raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
         node = variable.node
         if not in_run(self._graph, node) and node.made is not None:
-            return belief_of_expression(self._graph, self._belief, lambda: self._groups, node, variable.entries())
+            return belief_of_expression(
+                self._graph, self._belief, self._joint_belief, lambda: self._groups, node, variable.entries()
+            )
         if not in_run(self._graph, node):
             raise ModelError(
                 f"variable {node.name!r} was added to the model after this posterior was computed; run infer again"
@@ -96,6 +98,53 @@ class Posterior:
         if variable.index is None:
             return belief.reshape(variable.shape)
         return belief[variable.index.reshape(-1)].reshape(variable.shape)
+
+    def _joint_belief(self, form: Affine) -> Family | None:
+        """The belief of an expression that lies in one block; None of any other."""
+        for kind in self._compiled.blocks:
+            rows = rows_in_block(self._graph, kind.factor.block, form)
+            joint = None if rows is None else kind.joint(self._exchange.tables)
+            if rows is not None and joint is not None:
+                return belief_in_block(kind.factor, joint, form, rows)
+        return None
+
+    @property
+    def structure(self) -> dict[str, str]:
+        """How each of the user's unobserved variables was kept: "joint" with others, or "factorised"."""
+        joint = {k for kind in self._compiled.blocks for k in kind.factor.block.nodes}
+        free = [n for n in self._graph.nodes if n.given and not n.fully_observed]
+        return {n.name: "joint" if n.position in joint else "factorised" for n in free}
+
+    def covariance(self, a: Variable, b: Variable) -> np.ndarray:
+        """The joint covariance of two variables or expressions, of shape ``(*a.shape, *b.shape)``.
+
+        Vectors count their components as a last axis. Where no block holds both, messages treat them as independent, and an
+        error says so.
+
+        >>> from heliograph.engine import Model
+        >>> model = Model()
+        >>> a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
+        >>> y = model.gaussian("y", a + b, variance=1.0, observed=1.0)
+        >>> print(f"{model.infer().covariance(a, b):.6f}")
+        -0.333333
+        """
+        shapes: list[tuple[int, ...]] = []
+        forms: list[Affine] = []
+        for x in (a, b):
+            if not issubclass(getattr(x, "family", type(None)), (Gaussian, MultivariateGaussian)):
+                raise ModelError("a covariance is asked of two Gaussian variables or expressions")
+            if x.model.graph is not (self._graph.live or self._graph):
+                raise ModelError(f"variable {x.name!r} belongs to another model than this posterior")
+            forms.append(readable_form(self._graph, x.node, x.entries()))
+            shapes.append((*x.shape, x.node.dimension) if x.node.dimension is not None else x.shape)
+        for kind in self._compiled.blocks:
+            left, right = (rows_in_block(self._graph, kind.factor.block, form) for form in forms)
+            joint = kind.joint(self._exchange.tables)
+            if left is not None and right is not None and joint is not None:
+                return kind.factor.system.covariance(left, right, joint.solution).reshape((*shapes[0], *shapes[1]))
+        raise ModelError(
+            f"{a.name!r} and {b.name!r} are not in one block of jointly Gaussian variables: the run knows no covariance of them"
+        )
 
     @cached_property
     def _groups(self) -> list[np.ndarray]:
@@ -111,14 +160,15 @@ class Posterior:
     @cached_property
     def log_evidence(self) -> float:
         """``log p(observed)`` as EP estimates it; exact on trees of exact factors."""
-        return log_evidence(self._graph, self._tables, self._power, self._conduct)
+        self._send_the_rest()
+        return log_evidence(self._graph, self._compiled.plates, self._exchange)
 
     def as_prior(self) -> Mapping[str, Family]:
         """The beliefs of the user's unobserved variables by name, to be the priors of the next batch.
 
         Use one as ``model.gaussian("w", posterior.as_prior()["w"])`` or with ``model.variable``.
         """
-        priors = {}
+        priors: dict[str, Family] = {}
         for node in self._graph.nodes:
             if node.given and node.observed is None:
                 belief = self._belief(node).reshape(node.shape)
@@ -152,6 +202,11 @@ class Posterior:
         names = ", ".join(n.name for n in self._graph.nodes if n.given and not n.fully_observed)
         state = "converged" if self.converged else "not converged"
         return f"Posterior({names}; {state} after {self.n_sweeps} sweeps)"
+
+
+def _check_variable(variable: object) -> None:
+    if not isinstance(variable, Variable):
+        raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
 
 
 def _brief(values: np.ndarray) -> str:

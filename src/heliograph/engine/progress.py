@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from heliograph.engine.trace import SweepInfo, Trace
+from heliograph.engine.sweep_info import SweepInfo
+from heliograph.engine.trace import Trace
 
 __all__ = ["shown"]
 

@@ -1,10 +1,10 @@
-"""What to do with a message that is not a distribution: the whole policy is in this file.
+"""The policy for messages that are not distributions, all of it in this file.
 
 ``keep mean``: send the nearest message that leaves the belief's mean where it is and adds no negative precision
 (clipping the precision alone moves the mean and ruins the posterior). ``skip``: keep the old message. ``allow``: send
-it as it is; improper messages are honest values of the algebra, and exact EP has fixed points that hold some. ``auto``:
+it as it is; improper messages are valid values of the algebra, and exact EP has fixed points that contain some. ``auto``:
 ``allow`` for exact messages; for estimates (sampled or learned) ``keep mean`` where that changes the belief by no more than
-the estimate may be wrong by, or where nobody says how much that is, and ``allow`` where the message is improper beyond doubt
+the estimate may be wrong by, or where no error is known, and ``allow`` where the message is improper by more than its error
 (a tilted distribution of two modes is wider than its cavity).
 
 Whatever the policy, a message that is not finite or would make the receiving belief improper where it was proper is skipped.
@@ -12,21 +12,21 @@ Whatever the policy, a message that is not finite or would make the receiving be
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.families import Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 
-__all__ = ["POLICIES", "Settled", "finite", "settle"]
+__all__ = ["POLICIES", "PolicyResult", "apply_policy", "choose", "finite"]
 
 POLICIES = ("auto", "keep mean", "allow", "skip")
 
-_BEYOND_DOUBT = 2.0  # times what an estimate may be wrong by: a change of the belief above this is more than its noise
+_BEYOND_NOISE = 2.0  # times what an estimate may be wrong by: a change of the belief above this is more than its noise
 
 
-class Settled(NamedTuple):
-    """A message after the policy, and which entries it had to touch."""
+class PolicyResult(NamedTuple):
+    """Messages after the policy, and which entries kept their old one."""
 
     message: Family
     n_improper: int  # messages that were not distributions (uniform ones are fine)
@@ -34,12 +34,12 @@ class Settled(NamedTuple):
 
     @property
     def n_skipped(self) -> int:
-        """How many entries kept their old message."""
+        """The number of entries that kept their old message."""
         return 0 if self.skipped is None else int(self.skipped.sum())
 
 
 def finite(message: Family) -> np.ndarray:
-    """Where every natural parameter is a finite number; a category may be impossible, with a log of -inf."""
+    """A mask of the entries whose natural parameters are all finite; a category may be impossible, with a log of -inf."""
     ok = np.ones(message.shape, dtype=bool)
     for a, rank in zip(message.naturals, message.ranks, strict=True):
         fine = a < np.inf if isinstance(message, Categorical) else np.isfinite(a)
@@ -47,31 +47,39 @@ def finite(message: Family) -> np.ndarray:
     return ok
 
 
-def settle(new: Any, old: Any, cavity: Any, policy: str, error: np.ndarray | None = None) -> Settled:
+def apply_policy(
+    new: Family, old: Family, cavity: Family | None, policy: str, error: np.ndarray | None = None
+) -> PolicyResult:
     """Apply the policy to a plate of new messages.
 
     `cavity` is the message that came in from the receiver (None where the factor did not need it). `error` holds the
     nats that each message may be wrong by: with it, the mean is kept only where that changes no more than they are.
     """
-    if isinstance(new, Gaussian) and new.point is None:  # the common case, kept short
-        tau = new.naturals[1]
-        lowest = tau.min(initial=np.inf)
-        if lowest >= 0 and np.isfinite(tau.sum()) and np.isfinite(new.naturals[0].sum()):
-            return Settled(new, 0)
-    good = finite(new)
+    if _all_proper_gaussians(new):
+        return PolicyResult(new, 0)
+    message, good = new, finite(new)
     improper = good & ~new.proper & ~new.is_uniform
     skip = ~good
     if policy == "keep mean":
         if cavity is not None and improper.any():
-            new = _keep_mean_within(new, cavity, improper, error)
+            message = _keep_mean_within(new, cavity, improper, error)
     elif policy == "skip":
         skip |= improper
     if cavity is not None and improper.any():
-        belief = new * cavity
+        belief = message * cavity
         skip |= good & cavity.proper & ~belief.proper
     if not skip.any():
-        return Settled(new, int(improper.sum()))
-    return Settled(choose(skip, old, new), int(improper.sum()), skip)
+        return PolicyResult(message, int(improper.sum()))
+    return PolicyResult(choose(skip, old, message), int(improper.sum()), skip)
+
+
+def _all_proper_gaussians(message: Family) -> bool:
+    """Return whether nothing needs a policy, seen at little cost in the most common case."""
+    if not isinstance(message, Gaussian) or message.point is not None:
+        return False
+    shift, precision = message.naturals
+    lowest = precision.min(initial=np.inf)
+    return bool(lowest >= 0 and np.isfinite(precision.sum()) and np.isfinite(shift.sum()))
 
 
 def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
@@ -83,14 +91,13 @@ def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
     if a.point is None and b.point is None:
         return a.from_naturals(naturals)
     where = mask[..., None] if a.point_rank else mask
-    shape = (a.point if a.point is not None else b.point).shape  # type: ignore[union-attr]
-    nan = np.full(shape, np.nan)
-    point = np.where(where, a.point if a.point is not None else nan, b.point if b.point is not None else nan)
+    nan = np.full_like(b.point if a.point is None else a.point, np.nan)
+    point = np.where(where, nan if a.point is None else a.point, nan if b.point is None else b.point)
     return a.from_naturals(naturals, None if np.isnan(point).all() else point)
 
 
-def _keep_mean_within(new: Any, cavity: Any, improper: np.ndarray, error: np.ndarray | None) -> Family:
-    """Keep the mean where a message is improper, but not where it is so beyond doubt."""
+def _keep_mean_within(new: Family, cavity: Family, improper: np.ndarray, error: np.ndarray | None) -> Family:
+    """Keep the mean where a message is improper, but not where it is so by more than its error."""
     kept = _keep_mean(new, cavity, improper)
     if error is None:
         return kept
@@ -100,7 +107,7 @@ def _keep_mean_within(new: Any, cavity: Any, improper: np.ndarray, error: np.nda
     gap = np.full(len(rows), 0.0)
     gap[usable] = belief[usable].kl(instead[usable])
     certain = np.zeros(len(improper), dtype=bool)
-    certain[rows] = gap > _BEYOND_DOUBT * error[rows]
+    certain[rows] = gap > _BEYOND_NOISE * error[rows]
     return choose(certain, new, kept)
 
 

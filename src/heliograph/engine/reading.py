@@ -1,4 +1,4 @@
-"""Beliefs of expressions that were no part of a run: sums of what the run believes of their parts."""
+"""Beliefs of expressions that were no part of a run, from the beliefs of their parts."""
 
 from __future__ import annotations
 
@@ -6,36 +6,39 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.errors import AccuracyWarning, ModelError
-from heliograph.factors import Dot, dot_forward
+from heliograph.factors import dot_forward
 from heliograph.families import Family, Gaussian, MultivariateGaussian
-from heliograph.graph.affine import Affine, Inner, Stacked, Term, substitute, whole
+from heliograph.graph.affine import substitute, whole
 from heliograph.graph.overlaps import distribute, resolve
-from heliograph.graph.records import Graph, Node
+from heliograph.graph.records import Affine, Graph, Inner, Node, Stacked, Term
+from heliograph.graph.sparse import connected_parts
 
-__all__ = ["belief_of_expression", "dependent_groups", "in_run"]
+__all__ = ["belief_of_expression", "dependent_groups", "in_run", "readable_form"]
 
 Belief = Callable[[Node], Family]  # of a node of the run
+JointBelief = Callable[[Affine], Family | None]  # of an expression, where one block holds all of it
 
 
 def belief_of_expression(
-    graph: Graph, belief: Belief, groups: Callable[[], list[np.ndarray]], node: Node, entries: np.ndarray
+    graph: Graph,
+    belief: Belief,
+    joint: JointBelief,
+    groups: Callable[[], list[np.ndarray]],
+    node: Node,
+    entries: np.ndarray,
 ) -> Family:
     """The belief of some entries of an expression, from the beliefs of what it is made of.
 
-    Exact where at most one part of a row is uncertain or the parts are independent; otherwise a warning says that their
-    dependence was left out. `groups` gives `dependent_groups` of the run's graph.
+    Exact where all parts are of one block (`joint` knows), where at most one part of a row is uncertain, or where the parts
+    are independent; otherwise a warning says that their dependence was left out. `groups` gives `dependent_groups` of the
+    run's graph.
     """
-    form = whole(node, entries)
-    while True:
-        form = resolve(form)
-        k = next((k for k, t in enumerate(form.terms) if not _readable(graph, t.node)), None)
-        if k is None:
-            break
-        form = _taken_apart(graph, form, k)
+    form = readable_form(graph, node, entries)
+    known = joint(form)
+    if known is not None:
+        return known
     parts = [_moments(graph, belief, t) for t in form.terms]
     if _dependent(graph, groups, form):
         warnings.warn(
@@ -56,8 +59,19 @@ def belief_of_expression(
     return MultivariateGaussian(mean, np.broadcast_to(spread, (*mean.shape, mean.shape[1]))).reshape(form.shape)
 
 
+def readable_form(graph: Graph, node: Node, entries: np.ndarray) -> Affine:
+    """Some entries of a node as an affine expression of nodes that were part of the run."""
+    form = whole(node, entries)
+    while True:
+        form = resolve(form)
+        k = next((k for k, t in enumerate(form.terms) if not _readable(graph, t.node)), None)
+        if k is None:
+            return form
+        form = _taken_apart(graph, form, k)
+
+
 def in_run(graph: Graph, node: Node) -> bool:
-    """Whether a node of the live model was part of the run."""
+    """Return whether a node of the live model was part of the run."""
     return 0 <= node.position < len(graph.nodes)
 
 
@@ -94,6 +108,7 @@ def _moments(graph: Graph, belief: Belief, term: Term) -> tuple[np.ndarray, np.n
         if not covariance.any():  # a known vector
             return np.asarray(x[entries] @ mean[0]), np.zeros(len(entries))
         return dot_forward(x[entries], mean[0], covariance[0])
+    assert isinstance(node.made, Stacked)
     columns = [_moments(graph, belief, Term(part, at[entries], np.ones(len(entries)))) for part, at in node.made.parts]
     mean, variance = (np.stack(c, axis=-1) for c in zip(*columns, strict=True))
     return mean, variance[..., None] * np.eye(len(columns))
@@ -106,26 +121,25 @@ def _check_proper(node: Node, found: Family) -> None:
 
 # ---- dependence -------------------------------------------------------------------------------------------------
 def dependent_groups(graph: Graph) -> list[np.ndarray]:
-    """For every node the group of each entry: entries of different groups are independent; observed entries have -1."""
+    """Number the groups of dependent entries, for every node; entries of different groups are independent, observed ones -1."""
     starts = np.cumsum([0, *(n.size for n in graph.nodes)])
     seen = [np.zeros(n.size, bool) if n.observed is None else n.observed.is_point for n in graph.nodes]
-    rows, columns, n = [], [], int(starts[-1])
+    rows: list[np.ndarray] = [np.zeros(0, int)]
+    columns: list[np.ndarray] = [np.zeros(0, int)]
+    n = int(starts[-1])
     for plate in graph.plates:
         for port, edge in plate.edges.items():
-            index = np.arange(plate.size) if edge.index is None else edge.index
-            if isinstance(plate.factor, Dot) and port == "w":
-                index = np.full(plate.size, 0 if edge.index is None else edge.index[0])
+            index, element = plate.touches(port)
             free = ~seen[edge.node][index]
-            rows.append(n + np.flatnonzero(free))
+            rows.append(n + element[free])
             columns.append(starts[edge.node] + index[free])
-        n += plate.size
-    i, j = np.concatenate([*rows, np.zeros(0, int)]), np.concatenate([*columns, np.zeros(0, int)])
-    _, label = connected_components(scipy.sparse.coo_array((np.ones(len(i)), (i, j)), shape=(n, n)), directed=False)
+        n += plate.n_elements
+    label = connected_parts(n, np.concatenate(rows), np.concatenate(columns))
     return [np.where(s, -1, label[a:b]) for s, a, b in zip(seen, starts[:-1], starts[1:], strict=True)]
 
 
 def _dependent(graph: Graph, groups: Callable[[], list[np.ndarray]], form: Affine) -> bool:
-    """Whether some row has two uncertain parts of one group."""
+    """Return whether some row has two uncertain parts of one group."""
     columns = [c for t in form.terms for c in _sources(graph, t)]
     if len(columns) < 2:
         return False
@@ -142,6 +156,7 @@ def _sources(graph: Graph, term: Term) -> list[tuple[Node, np.ndarray, np.ndarra
         return [(node, entries, c != 0)]
     if isinstance(node.made, Inner):
         return _sources(graph, Term(node.made.node, np.full(len(entries), node.made.entry), c))
+    assert isinstance(node.made, Stacked)
     return [(part, at[entries], c != 0) for part, at in node.made.parts]
 
 

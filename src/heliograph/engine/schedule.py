@@ -1,22 +1,21 @@
 """The order of messages: which are sent once, which in every sweep, which only at the end.
 
-A task is one direction of one plate. Task t reads task u when u's message is part of what t's factor looks at. Tasks
+A task is one direction of one plate. Task t reads task u when u's message is an input of t's factor. Tasks
 that lie on a cycle are sent in every sweep; those that only feed the cycles are sent once before, those that only hang
 from them once after. A tree of exact factors has no cycle, so one pass is exact.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
-from heliograph.factors import Dot
-from heliograph.graph.records import Graph, Plate
+from heliograph.graph.records import Graph, Node
+from heliograph.graph.sparse import connected_parts
 
-__all__ = ["Schedule", "Strand", "Task", "plan", "points_of", "strands"]
+__all__ = ["Schedule", "Task", "TiedPlates", "plan", "tied_plates"]
 
 
 class Task(NamedTuple):
@@ -26,7 +25,7 @@ class Task(NamedTuple):
     to: str
 
 
-class Strand(NamedTuple):
+class TiedPlates(NamedTuple):
     """Plates of one size tied together entry by entry, which the sequential schedule visits element by element."""
 
     size: int
@@ -41,17 +40,11 @@ class Schedule(NamedTuple):
     final: tuple[Task, ...]
 
 
-def points_of(graph: Graph, plate: Plate) -> frozenset[str]:
-    """The ports where every message is a point mass for the whole run: constants and observed variables."""
-    return frozenset(
-        port
-        for port in plate.factor.ports
-        if port not in plate.edges or graph.nodes[plate.edges[port].node].fully_observed
-    )
+Reads = Callable[[Task], tuple[str, ...]]  # the ports whose messages a direction depends on
 
 
-def plan(graph: Graph) -> Schedule:
-    """Sort every direction of every plate into its phase."""
+def plan(graph: Graph, reads_of: Reads) -> Schedule:
+    """Sort every direction of every plate into its phase; `reads_of` gives the ports that each depends on."""
     tasks = [
         Task(plate.position, port)
         for plate in graph.plates
@@ -61,32 +54,33 @@ def plan(graph: Graph) -> Schedule:
     into: dict[int, list[int]] = {}  # node -> tasks that send to it
     for k, t in enumerate(tasks):
         into.setdefault(graph.plates[t.plate].edges[t.to].node, []).append(k)
-    reads = [_reads(graph, t, tasks, into) for t in tasks]
+    reads = [_reads(graph, t, reads_of(t), tasks, into) for t in tasks]
     looped, before, after = _phases(reads)
     once = _in_order([k for k in range(len(tasks)) if before[k]], reads)
     final = _in_order([k for k in range(len(tasks)) if after[k]], reads)
-    sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k]])
+    # what a block says of the user's variables belongs to the sweep, though nothing in it reads that
+    in_loop = {tasks[k].plate for k in range(len(tasks)) if looped[k] and _joint(graph, tasks[k])}
+    shown = {k for k in final if tasks[k].plate in in_loop and _receiver(graph, tasks[k]).given}
+    sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k] or k in shown])
+    final = [k for k in final if k not in shown]
     return Schedule(tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final))
 
 
-def _reads(graph: Graph, task: Task, tasks: list[Task], into: dict[int, list[int]]) -> list[int]:
+def _reads(
+    graph: Graph, task: Task, ports: tuple[str, ...], tasks: list[Task], into: dict[int, list[int]]
+) -> list[int]:
+    """The tasks whose messages a task reads: all that meet at its ports, less its own where elements do not share entries."""
     plate = graph.plates[task.plate]
     found: list[int] = []
-    shared = isinstance(plate.factor, Dot)  # its rows meet in one vector, so each reads the others' messages
-    for port in plate.factor.depends(task.to, points_of(graph, plate)):
-        edge = plate.edges.get(port)
-        if edge is None:
-            continue
-        for k in into.get(edge.node, ()):
-            own = tasks[k] == (task.plate, port)
-            if own and edge.unique and not (shared and port == "w" and plate.size > 1):
-                continue
-            found.append(k)
+    for port in ports:
+        for k in into.get(plate.edges[port].node, ()):
+            if tasks[k] != (task.plate, port) or not plate.separate(port):
+                found.append(k)
     return found
 
 
 def _phases(reads: list[list[int]]) -> tuple[list[bool], list[bool], list[bool]]:
-    """For every task: is it sent in every sweep, once before, or once after."""
+    """Masks of the tasks that are sent in every sweep, once before, and once after."""
     n = len(reads)
     cyclic = _on_a_cycle(reads)
     readers: list[list[int]] = [[] for _ in range(n)]
@@ -105,8 +99,7 @@ def _on_a_cycle(reads: list[list[int]]) -> set[int]:
         return {k for k in range(n) if k in _reach(set(reads[k]), reads)}
     rows = np.repeat(np.arange(n), [len(r) for r in reads])
     cols = np.array([k for r in reads for k in r], dtype=int)
-    matrix = scipy.sparse.csr_array((np.ones(len(cols)), (rows, cols)), shape=(n, n))
-    _, label = connected_components(matrix, directed=True, connection="strong")
+    label = connected_parts(n, rows, cols, strongly=True)
     shared = np.bincount(label)[label] > 1
     return {k for k in range(n) if shared[k] or k in reads[k]}
 
@@ -124,7 +117,9 @@ def _reach(start: set[int], edges: list[list[int]]) -> set[int]:
 
 def _in_order(chosen: list[int], reads: list[list[int]]) -> list[int]:
     """Readers after what they read (the chosen tasks have no cycle among them)."""
-    inside, done, order = set(chosen), set(), []
+    inside = set(chosen)
+    done: set[int] = set()
+    order: list[int] = []
     for start in chosen:
         stack = [(start, iter(reads[start]))]
         if start in done:
@@ -145,13 +140,23 @@ def _in_order(chosen: list[int], reads: list[list[int]]) -> list[int]:
 
 def _down_and_back(graph: Graph, tasks: list[Task]) -> tuple[Task, ...]:
     """Plates in the order they were made, each to its child; then in reverse, each to its parents."""
-    down = sorted((t for t in tasks if t.to == graph.plates[t.plate].factor.child), key=lambda t: t.plate)
-    back = sorted((t for t in tasks if t.to != graph.plates[t.plate].factor.child), key=lambda t: -t.plate)
-    return (*down, *back)
+    plain = [t for t in tasks if not _joint(graph, t)]
+    down = sorted((t for t in plain if t.to == graph.plates[t.plate].factor.child), key=lambda t: t.plate)
+    back = sorted((t for t in plain if t.to != graph.plates[t.plate].factor.child), key=lambda t: -t.plate)
+    return (*down, *back, *(t for t in tasks if _joint(graph, t)))  # a block answers all that was said in a sweep
 
 
-def strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
-    """The tasks of a sweep grouped for the sequential schedule."""
+def _joint(graph: Graph, task: Task) -> bool:
+    return graph.plates[task.plate].edges[task.to].joint
+
+
+def _receiver(graph: Graph, task: Task) -> Node:
+    return graph.nodes[graph.plates[task.plate].edges[task.to].node]
+
+
+def tied_plates(graph: Graph, sweep: tuple[Task, ...]) -> tuple[TiedPlates, ...]:
+    """Group the tasks of a sweep for the sequential schedule."""
+    sweep = tuple(t for t in sweep if not _joint(graph, t))  # a block has no elements to visit
     plates = sorted({t.plate for t in sweep})
     group = {p: p for p in plates}
 
@@ -171,9 +176,9 @@ def strands(graph: Graph, sweep: tuple[Task, ...]) -> tuple[Strand, ...]:
         for p in tied[1:]:
             a, b = sorted((root(tied[0]), root(p)))
             group[b] = a
-    found = []
+    found: list[TiedPlates] = []
     for p in plates:
         if root(p) == p:
             tasks = tuple(t for t in sweep if root(t.plate) == p)
-            found.append(Strand(graph.plates[p].size, tasks))
+            found.append(TiedPlates(graph.plates[p].size, tasks))
     return tuple(found)

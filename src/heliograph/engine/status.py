@@ -1,24 +1,14 @@
-"""How a run ended, in words: the status of a posterior, and the warnings that `infer` gives."""
+"""The end of a run in words: converged, or why not and what to do."""
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from heliograph.engine.trace import SweepInfo
+from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.unsent import Unsent
-from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
-from heliograph.graph.loops import variables_in_loops
 from heliograph.graph.records import Graph
 
-if TYPE_CHECKING:
-    from heliograph.engine.posterior import Posterior
-
-__all__ = ["say", "status", "unsent_sentence"]
-
-_NAMED = 6  # variables that a sentence names
+__all__ = ["status", "unsent_sentence"]
 
 
 def status(graph: Graph, info: SweepInfo, converged: bool, unsent: Unsent, single_pass: bool) -> str:
@@ -50,7 +40,7 @@ def status(graph: Graph, info: SweepInfo, converged: bool, unsent: Unsent, singl
         ahead = ", and one sweep cannot show that it is the last"
     return (
         f"stopped after {sweeps}, before the beliefs settled: variable {info.moving!r} still moves by {info.change:.2g} "
-        f"nats a sweep{ahead}; {_remedy(info)}"
+        f"nats per sweep{ahead}; {_remedy(info)}"
     )
 
 
@@ -61,8 +51,8 @@ def _remedy(info: SweepInfo) -> str:
 
 
 def unsent_sentence(graph: Graph, unsent: Unsent) -> str:
-    """Which messages could not be computed, and what became of them."""
-    parts = []
+    """The sentence on messages that could not be computed, with their number and reason."""
+    parts: list[str] = []
     if unsent.n_skipped:
         parts.append(
             f"{unsent.sentence(graph, failed=False)} could not be computed: not finite, or the belief would be improper"
@@ -73,34 +63,3 @@ def unsent_sentence(graph: Graph, unsent: Unsent) -> str:
         )
     n = len(unsent)
     return f"{n} row{'' if n == 1 else 's'} failed: {'; '.join(parts)}; older messages, or none, stand there"
-
-
-def say(graph: Graph, posterior: Posterior, tolerance: float) -> None:
-    """Warn of whatever a user should know before trusting the posterior."""
-    if posterior.unsent.n_failed:
-        warnings.warn(posterior.status, OracleWarning, stacklevel=4)
-    elif not posterior.converged:
-        warnings.warn(f"not converged: {posterior.status}", ConvergenceWarning, stacklevel=4)
-    loops = variables_in_loops(graph)
-    if loops:
-        names = ", ".join(repr(name) for name in loops[:_NAMED]) + (", ..." if len(loops) > _NAMED else "")
-        warnings.warn(
-            f"variables {names} are factorised in a loop: correlations are lost, so that their standard deviations, and those "
-            "of what depends on them, may be too small and the evidence off; one vector with X @ w keeps its correlations",
-            AccuracyWarning,
-            stacklevel=4,
-        )
-    if np.isnan(posterior.error_estimate):
-        warnings.warn(
-            "this operator predicts messages without saying how wrong they may be, so nothing is known of the posterior's "
-            'error; operator="learned" estimates it, and operator="ask" predicts nothing',
-            AccuracyWarning,
-            stacklevel=4,
-        )
-    if posterior.error_estimate > tolerance > 0 and not posterior.unsent.n_failed:
-        warnings.warn(
-            f"learned or sampled messages may have added {posterior.error_estimate:.2g} nats to the posterior's error, more "
-            f"than tolerance={tolerance:g}; give the oracle more draws, or raise tolerance=",
-            AccuracyWarning,
-            stacklevel=4,
-        )

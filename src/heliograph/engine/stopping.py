@@ -1,11 +1,11 @@
-"""When to stop: rules on the record of a sweep, combined with ``|`` and ``&``."""
+"""Stopping rules: questions about the record of a sweep, combined with ``|`` and ``&``."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from heliograph.engine.trace import SweepInfo
+from heliograph.engine.sweep_info import SweepInfo
 
 __all__ = ["StopRule", "after", "after_seconds", "changed_less_than"]
 
@@ -21,14 +21,14 @@ class StopRule:
     def __init__(self, ask: Callable[[SweepInfo], bool], text: str, limit: float | None = None) -> None:
         self._ask = ask
         self._text = text
-        self.limit = limit  # nats at which the beliefs count as settled; None where the rule does not look at them
+        self.limit = limit  # nats at which the beliefs count as settled; None where the rule does not depend on them
 
     def __call__(self, info: SweepInfo) -> bool:
-        """Whether to stop after this sweep."""
+        """Return whether to stop after this sweep."""
         return self._ask(info)
 
     def converged(self, info: SweepInfo) -> bool:
-        """Whether the beliefs have settled by the rule's own limit (docs/convergence.md), whatever made it stop."""
+        """Return whether the beliefs have settled by the rule's own limit (docs/convergence.md), whatever made it stop."""
         return self.limit is not None and info.settled(self.limit)
 
     def __or__(self, other: StopRule) -> StopRule:

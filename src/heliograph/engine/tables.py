@@ -1,29 +1,37 @@
-"""The messages of one run: what every plate has sent, and what every node believes."""
+"""The messages of one run: those that every plate has sent, and the belief of every node."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from heliograph.errors import ContradictionError
-from heliograph.factors import Dot
+from heliograph.engine.merging import copied, overlaid, scattered, times, with_rows
 from heliograph.families import Categorical, Family, Gaussian
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["Snapshot", "Tables", "copied"]
+__all__ = ["Rows", "Snapshot", "Tables"]
 
 _FEW = 4  # edges of a node up to which a cavity is the product of the other messages (no subtraction, no lost digits)
 
 Rows = slice | None  # None: the whole plate
 
-Snapshot = dict[str, Any]
+K = TypeVar("K")
+F = TypeVar("F", bound=Family)
+
+
+class Snapshot(NamedTuple):
+    """The messages of a moment, from which all else follows."""
+
+    sent: dict[tuple[int, str], Family]
+    absorbed: dict[int, Gaussian]
+    scattered: dict[tuple[int, str], Family]
 
 
 class Tables:
     """Sent messages by (plate, port), and sums of them by node, kept in step.
 
-    ``incoming`` gives what a node tells a plate: its other messages. ``store`` records a new message. Rows that are not
+    ``incoming`` gives a plate the product of a node's other messages. ``store`` records a new message. Rows that are not
     None address part of a plate, for the sequential schedule; the arrays are then changed in place, so a run that uses
     rows owns its arrays (`own`).
     """
@@ -31,20 +39,21 @@ class Tables:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.sent: dict[tuple[int, str], Family] = {}
-        self.used: dict[int, Family] = {}  # dot plate -> row messages that its message to the vector was made of
+        self.absorbed: dict[int, Gaussian] = {}  # plate -> row messages that its message to a shared entry was made of
         self._scattered: dict[tuple[int, str], Family] = {}  # messages of indexed edges, summed per node entry
         self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
         self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
         self._observed: dict[tuple[int, str], Family] = {}
+        self.n_changes = 0  # by which a block sees whether what it was told is still the same
         for plate in graph.plates:
             for port, edge in plate.edges.items():
                 self._meets[edge.node].append((plate, port))
                 node = graph.nodes[edge.node]
-                if isinstance(plate.factor, Dot) and port == "w":
+                if edge.shared:
                     self.sent[plate.position, port] = node.uniform()
-                    self.used[plate.position] = Gaussian.uniform((plate.size,))
+                    self.absorbed[plate.position] = Gaussian.uniform((plate.size,))
                     continue
-                self.sent[plate.position, port] = node.uniform(plate.size)
+                self.sent[plate.position, port] = node.uniform(node.size if edge.joint else plate.size)
                 if edge.index is not None:
                     self._scattered[plate.position, port] = node.uniform()
                 if node.observed is not None:
@@ -52,10 +61,7 @@ class Tables:
                     self._observed[plate.position, port] = seen
         # a node whose edges all run entry by entry and are few gets its cavities as products
         self._plain = {
-            n: len(meets) <= _FEW
-            and all(
-                p.edges[port].index is None and not (isinstance(p.factor, Dot) and port == "w") for p, port in meets
-            )
+            n: len(meets) <= _FEW and all(p.edges[port].index is None and not p.edges[port].shared for p, port in meets)
             for n, meets in self._meets.items()
         }
 
@@ -67,20 +73,20 @@ class Tables:
             product: Family | None = None
             for plate, port in self._meets[k]:
                 part = self._scattered.get((plate.position, port), self.sent[plate.position, port])
-                product = part if product is None else _times(node, product, part, plate)
+                product = part if product is None else times(node, product, part, plate)
             self._total[k] = node.uniform() if product is None else product
         return self._total[k]
 
     def belief(self, node: Node) -> Family:
-        """What is believed of a node; a point mass where it was observed."""
+        """The belief of a node; a point mass where it was observed."""
         if node.fully_observed:
             assert node.observed is not None
             return node.observed
         total = self.total(node)
-        return total if node.observed is None else _overlay(total, node.observed)
+        return total if node.observed is None else overlaid(total, node.observed)
 
     def incoming(self, plate: Plate, port: str, rows: Rows, power: float = 1.0) -> Family:
-        """The message from the node at a port to the plate: its belief without what this plate said."""
+        """The message from the node at a port to the plate: the cavity, its belief without the plate's own message."""
         edge = plate.edges[port]
         node = self.graph.nodes[edge.node]
         key = (plate.position, port)
@@ -95,7 +101,7 @@ class Tables:
                 if (other.position, name) != key:
                     part = self.sent[other.position, name]
                     part = part if rows is None else part[rows]
-                    product = part if product is None else _times(node, product, part, other)
+                    product = part if product is None else times(node, product, part, other)
             if product is None:
                 product = own.as_uniform() if rows is None else own[rows].as_uniform()
             if power != 1.0:
@@ -107,26 +113,38 @@ class Tables:
             total = total if index is None else total[index]
             product = total / (part if power == 1.0 else part**power)
         if seen is not None:
-            product = _overlay(product, seen if rows is None else seen[rows])
+            product = overlaid(product, seen if rows is None else seen[rows])
         return product
+
+    def others(self, plate: Plate, port: str) -> Family:
+        """The product of what all other plates told the node at a port, entry by entry of the node."""
+        node = self.graph.nodes[plate.edges[port].node]
+        product: Family | None = None
+        for other, name in self._meets[node.position]:
+            key = other.position, name
+            if key != (plate.position, port):
+                part = self._scattered.get(key, self.sent[key])
+                product = part if product is None else times(node, product, part, other)
+        return node.uniform() if product is None else product
 
     # ---- writing ------------------------------------------------------------------------------------------------
     def store(self, plate: Plate, port: str, message: Family, rows: Rows) -> None:
         """Record a message; the node's total follows."""
+        self.n_changes += 1
         key = (plate.position, port)
         edge = plate.edges[port]
         if rows is None:
             self.sent[key] = message
             if edge.index is not None and key in self._scattered:
-                self._scattered[key] = _scatter(self.graph.nodes[edge.node], edge.index, message)
+                self._scattered[key] = scattered(self.graph.nodes[edge.node], edge.index, message)
             self._total.pop(edge.node, None)
             return
         own = self.sent[key]
         certain = own.point is not None or message.point is not None
         if certain or isinstance(message, Categorical):  # point masses and impossible categories cannot be subtracted
-            self.sent[key] = _replace(own, message, rows)
-            if key in self._scattered:
-                self._scattered[key] = _scatter(self.graph.nodes[edge.node], edge.index, self.sent[key])
+            self.sent[key] = with_rows(own, message, rows)
+            if edge.index is not None and key in self._scattered:
+                self._scattered[key] = scattered(self.graph.nodes[edge.node], edge.index, self.sent[key])
             self._total.pop(edge.node, None)
             return
         if edge.index is None and self._plain[edge.node]:
@@ -151,15 +169,34 @@ class Tables:
         # a new value over the changed arrays: the old one may have kept moments of what they were
         self._total[edge.node] = targets[0].from_naturals(targets[0].naturals, targets[0].point)
 
-    def store_vector(self, plate: Plate, message: Family, used: Family) -> None:
-        """Record what a dot plate tells its vector, and the row messages it was made of."""
-        edge = plate.edges["w"]
+    def store_shared(self, plate: Plate, port: str, message: Family, absorbed: Gaussian) -> None:
+        """Record the message to an entry that a plate's elements share, and the row messages it was made of."""
+        edge = plate.edges[port]
         node = self.graph.nodes[edge.node]
-        if edge.index is not None:
-            message = _scatter(node, edge.index, message)
-        self.sent[plate.position, "w"] = message
-        self.used[plate.position] = used
+        self.sent[plate.position, port] = message if edge.index is None else scattered(node, edge.index, message)
+        self.absorbed[plate.position] = absorbed
+        self.n_changes += 1
         self._total.pop(edge.node, None)
+
+    def shift_shared(
+        self, plate: Plate, port: str, change: tuple[np.ndarray, ...], rows: slice, absorbed: Gaussian
+    ) -> Family:
+        """Add `change` to the natural parameters of the message to a shared entry, because some rows' messages are new.
+
+        `absorbed` holds the new row messages. Returns the node's total after the change.
+        """
+        edge = plate.edges[port]
+        total = self.total(self.graph.nodes[edge.node])
+        entry = 0 if edge.index is None else int(edge.index[0])
+        for family in (total, self.sent[plate.position, port]):
+            for a, b in zip(family.naturals, change, strict=True):
+                a[entry] += b
+        for a, b in zip(self.absorbed[plate.position].naturals, absorbed.naturals, strict=True):
+            a[rows] = b
+        changed = total.from_naturals(total.naturals)  # a new value, so that cached moments are not taken for its own
+        self._total[edge.node] = changed
+        self.n_changes += 1
+        return changed
 
     # ---- whole states -------------------------------------------------------------------------------------------
     def own(self) -> None:
@@ -168,15 +205,14 @@ class Tables:
 
     def snapshot(self, copy: bool) -> Snapshot:
         """Everything needed to come back to this state; `copy` where arrays are changed in place."""
-        keep = copied if copy else (lambda m: m)
-        return {name: {k: keep(m) for k, m in getattr(self, name).items()} for name in ("sent", "used", "_scattered")}
+        return Snapshot(_kept(self.sent, copy), _kept(self.absorbed, copy), _kept(self._scattered, copy))
 
     def restore(self, snapshot: Snapshot, copy: bool) -> None:
         """Go back to a snapshot."""
-        keep = copied if copy else (lambda m: m)
-        for name, table in snapshot.items():
-            setattr(self, name, {k: keep(m) for k, m in table.items()})
+        self.sent, self.absorbed = _kept(snapshot.sent, copy), _kept(snapshot.absorbed, copy)
+        self._scattered = _kept(snapshot.scattered, copy)
         self._total = {}
+        self.n_changes += 1
 
     def view(self, copy: bool) -> Tables:
         """A second table of the same messages, which later sweeps leave alone."""
@@ -192,62 +228,5 @@ class Tables:
         self._total = {}
 
 
-def _times(node: Node, product: Family, part: Family, plate: Plate) -> Family:
-    """The product of what is known of a node and one more plate's messages, which must not contradict it."""
-    try:
-        return product * part
-    except ContradictionError as error:
-        raise ContradictionError(
-            f"variable {node.name!r}: what factor {plate.factor.name!r} ({plate.name}) says of it cannot hold together with "
-            f"the rest of the model: {error}"
-        ) from None
-
-
-def _overlay(message: Family, seen: Family) -> Family:
-    """`seen` where it is a point mass, else the message."""
-    if seen.point is None:
-        return message
-    return message.from_naturals(message.naturals) * seen.from_naturals(
-        tuple(np.zeros_like(a) for a in seen.naturals), seen.point
-    )
-
-
-def copied(message: Family) -> Family:
-    """The same message in arrays of its own."""
-    point = None if message.point is None else message.point.copy()
-    return message.from_naturals(tuple(np.array(a) for a in message.naturals), point)
-
-
-def _replace(whole: Family, part: Family, rows: slice) -> Family:
-    new = copied(whole)
-    for a, b in zip(new.naturals, part.naturals, strict=True):
-        a[rows] = b
-    if new.point is None and part.point is None:
-        return new
-    event = new.naturals[0].shape[new.ndim :][: new.point_rank]
-    point = np.full((*new.shape, *event), np.nan) if new.point is None else new.point
-    point[rows] = np.nan if part.point is None else part.point
-    return new.from_naturals(new.naturals, point)
-
-
-def _scatter(node: Node, index: np.ndarray | None, message: Family) -> Family:
-    """The product, per entry of the node, of the messages that meet there."""
-    assert index is not None
-    n = node.size
-    naturals = []
-    for a in message.naturals:
-        if a.ndim == 1:
-            naturals.append(np.bincount(index, weights=a, minlength=n))
-        else:
-            total = np.zeros((n, *a.shape[1:]))
-            np.add.at(total, index, a)
-            naturals.append(total)
-    if message.point is None:
-        return message.from_naturals(tuple(naturals))
-    shape = (n, *message.point.shape[1:])
-    point = np.full(shape, np.nan)
-    at = message.is_point
-    point[index[at]] = message.point[at]
-    if not np.array_equal(point[index[at]], message.point[at]):
-        raise ContradictionError(f"variable {node.name!r}: two factors fix the same entry to different values")
-    return message.from_naturals(tuple(naturals), point)
+def _kept(table: dict[K, F], copy: bool) -> dict[K, F]:
+    return {key: copied(message) for key, message in table.items()} if copy else dict(table)

@@ -1,4 +1,4 @@
-"""Messages that could not be computed: which rows of which direction still hold an older message, or none."""
+"""Messages that could not be computed: the rows of each direction that still have an older message, or none."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Unsent:
 
     @property
     def n_skipped(self) -> int:
-        """Messages that no formula could give."""
+        """The number of messages that no formula could give."""
         return sum(int((r.skipped & ~r.failed).sum()) for r in self._rows.values())
 
     @property
     def n_failed(self) -> int:
-        """Messages that no oracle could give."""
+        """The number of messages that no oracle could give."""
         return sum(int(r.failed.sum()) for r in self._rows.values())
 
     def __len__(self) -> int:
@@ -63,8 +63,8 @@ class Unsent:
         return other
 
     def sentence(self, graph: Graph, failed: bool) -> str:
-        """Which messages are missing: the oracle's (`failed`), or those that a formula could not give."""
-        parts = []
+        """List the missing messages: the oracle's (`failed`), or those that a formula could not give."""
+        parts: list[str] = []
         for task, r in self._rows.items():
             bad = np.flatnonzero(r.failed if failed else r.skipped & ~r.failed)
             if not len(bad):

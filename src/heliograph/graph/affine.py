@@ -1,74 +1,29 @@
-"""Affine expressions of variables as records: terms over nodes, and a constant.
+"""The algebra of affine expressions of variables: sums, multiples, rows, and what is left when terms are merged.
 
 ``2 * x + x`` is ``3 * x`` and ``x - x`` is the constant 0: a factor whose two ports touch the same random quantity would
-take it for two independent ones. `graph.overlaps` sees to that; here is the algebra.
+take it for two independent ones. `graph.overlaps` sees to that; here is the algebra, and the records are in `graph.records`.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from heliograph.families import Gaussian
-from heliograph.graph.records import Node
+from heliograph.graph.records import Affine, Inner, Node, Term
 
 __all__ = [
-    "Affine",
-    "Inner",
-    "Stacked",
-    "Term",
     "broadcast",
     "combine",
     "expand",
+    "inner_of",
     "merged",
     "product_node",
     "scaled",
     "substitute",
+    "sum_of",
     "take",
     "whole",
 ]
-
-
-class Term(NamedTuple):
-    """``coefficients * node[entries]``, row by row."""
-
-    node: Node
-    entries: np.ndarray  # (n,) flat positions in the node
-    coefficients: np.ndarray  # (n,)
-
-
-class Affine(NamedTuple):
-    """``sum of terms + constant``, a row for every entry of an array of this shape."""
-
-    shape: tuple[int, ...]
-    terms: tuple[Term, ...]
-    constant: np.ndarray  # (n,), or (n, d) for vectors
-
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return math.prod(self.shape)
-
-    @property
-    def constant_rows(self) -> np.ndarray:
-        """The rows in which no variable is left."""
-        return ~np.any([t.coefficients != 0 for t in self.terms], axis=0) if self.terms else np.ones(self.size, bool)
-
-
-class Inner(NamedTuple):
-    """``x @ node[entry]``: how a node of inner products with one vector is made."""
-
-    x: Any  # (n, d), dense or CSR
-    node: Node  # the vector's
-    entry: int
-
-
-class Stacked(NamedTuple):
-    """Vectors of scalars: column k of every vector is an entry of a node."""
-
-    parts: tuple[tuple[Node, np.ndarray], ...]  # a node and its (n,) entries for every column
 
 
 def whole(node: Node, entries: np.ndarray) -> Affine:
@@ -102,7 +57,7 @@ def take(form: Affine, rows: np.ndarray, shape: tuple[int, ...] | None = None) -
 
 
 def scaled(form: Affine, factor: np.ndarray) -> Affine:
-    """Every row times its own number."""
+    """Multiply every row by its own number."""
     column = factor[:, None] if form.constant.ndim == 2 else factor
     terms = tuple(t._replace(coefficients=factor * t.coefficients) for t in form.terms)
     return form._replace(terms=terms, constant=column * form.constant)
@@ -113,17 +68,29 @@ def product_node(inner: Inner, name: str, shape: tuple[int, ...]) -> Node:
     return Node(-1, name, Gaussian, shape, None, False, made=inner, order=inner.node.order)
 
 
+def inner_of(node: Node) -> Inner:
+    """The product that a node is made of."""
+    assert isinstance(node.made, Inner)
+    return node.made
+
+
+def sum_of(node: Node) -> Affine:
+    """The sum that a node is made of."""
+    assert isinstance(node.made, Affine)
+    return node.made
+
+
 def substitute(form: Affine, k: int) -> Affine:
     """Replace a term by the terms of the expression that makes its node."""
     term = form.terms[k]
-    inside = scaled(take(term.node.made, term.entries, form.shape), term.coefficients)
+    inside = scaled(take(sum_of(term.node), term.entries, form.shape), term.coefficients)
     return form._replace(
         terms=(*form.terms[:k], *inside.terms, *form.terms[k + 1 :]), constant=form.constant + inside.constant
     )
 
 
 def expand(form: Affine) -> Affine:
-    """The expression in base nodes only (and inner products with vectors), each entry once a row."""
+    """The expression in base nodes only (and inner products with vectors), each entry once per row."""
     while True:
         form = merged(form)
         made = [k for k, t in enumerate(form.terms) if isinstance(t.node.made, Affine)]

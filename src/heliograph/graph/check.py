@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import scipy.sparse
 
 from heliograph.errors import ModelError
-from heliograph.factors import Dot
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
+from heliograph.graph.sparse import csr_array, is_sparse
 from heliograph.numerics.checks import as_real
 
 __all__ = [
@@ -27,7 +26,7 @@ __all__ = [
     "observed_shape",
 ]
 
-_SUPPORT = {
+_SUPPORT: dict[type[Family], str] = {
     Gaussian: "finite numbers",
     MultivariateGaussian: "vectors of finite numbers",
     Gamma: "numbers greater than 0",
@@ -52,7 +51,8 @@ def _with_gaps(label: str, value: Any, wanted: str) -> np.ndarray:
         raise ModelError(f"{label} must be {wanted}, not None")
     if not isinstance(value, np.ma.MaskedArray):
         return as_floats(label, value, wanted)
-    return np.where(np.ma.getmaskarray(value), np.nan, as_floats(label, value.filled(0), wanted))
+    masked = cast(Any, value)
+    return np.where(np.ma.getmaskarray(masked), np.nan, as_floats(label, masked.filled(0), wanted))
 
 
 def check_number(name: str, what: str, value: Any) -> np.ndarray:
@@ -77,10 +77,10 @@ def check_bound(name: str, what: str, value: Any) -> np.ndarray:
 
 def check_matrix(label: str, x: Any) -> Any:
     """The matrix of an inner product, dense or CSR, as finite floats of the model's own."""
-    if scipy.sparse.issparse(x):
+    if is_sparse(x):
         if x.dtype.kind not in "fiub":
             raise ModelError(f"{label}: X holds {x.dtype} values where real numbers are needed")
-        x = scipy.sparse.csr_array(x, dtype=float, copy=True)
+        x = csr_array(x, dtype=float, copy=True)
         finite = np.isfinite(x.data).all()
     else:
         x = as_floats(f"{label}: X", x)
@@ -180,7 +180,7 @@ def check_observed(
         raise ModelError(
             f"variable {name!r}: observed holds infinite values; remove them or mark them missing with NaN"
         )
-    ok = np.asarray(family.in_support(seen))  # type: ignore[attr-defined]
+    ok = np.asarray(family.in_support(seen))
     if family is Categorical:
         ok = ok & (seen < dimension)
     if not ok.all():
@@ -189,17 +189,18 @@ def check_observed(
             f"variable {name!r}: observed value {worst} is impossible; a {family.__name__} takes {_SUPPORT[family]}"
         )
     flat = np.where(gone[:, None] if event else gone, np.nan, flat)
-    if family.point_rank or dimension is None:
-        return family.point_mass(flat)  # type: ignore[attr-defined]
-    return family.point_mass(flat, dimension)  # type: ignore[attr-defined]
+    if issubclass(family, Categorical):
+        return family.point_mass(flat, cast(int, dimension))
+    return family.point_mass(flat)
 
 
 def check_graph(graph: Graph) -> None:
-    """What can only be seen when the whole model is there: nothing to do, no prior, loose ends."""
+    """Check the whole model before a run: it must not be empty, and every variable needs a prior and a factor."""
     if not graph.nodes:
         raise ModelError("the model is empty; add variables with model.gaussian(...), model.bernoulli(...) and so on")
+    met = graph.meetings()
     for node in graph.nodes:
-        meets = graph.edges_of(node.position)
+        meets = met.get(node.position, [])
         if not meets:
             raise ModelError(
                 f"variable {node.name!r} is disconnected: no prior and no factor mentions it; "
@@ -218,13 +219,9 @@ def check_graph(graph: Graph) -> None:
 
 
 def _known_vector(graph: Graph, position: int, meets: list[tuple[Plate, str]]) -> bool:
-    """Whether an observed vector stands in a product with a matrix."""
+    """Return whether an observed vector stands in a product with a matrix."""
     seen = graph.nodes[position].observed
     if seen is None or seen.point is None:
         return False
-    for plate, port in meets:
-        if isinstance(plate.factor, Dot) and port == "w":
-            index = plate.edges[port].index
-            if seen.is_point[0 if index is None else index].any():
-                return True
-    return False
+    shared = [plate.edges[port] for plate, port in meets if plate.edges[port].shared]
+    return any(seen.is_point[edge.entries(1)].any() for edge in shared)

@@ -7,16 +7,16 @@ bound it. Contradictions among several expressions show only when the model is s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.errors import ContradictionError
 from heliograph.factors import Between, ConditionalTable, Positive, Prior
 from heliograph.families import Bernoulli, Categorical, Family
-from heliograph.graph.affine import Affine, expand, whole
-from heliograph.graph.records import Graph, Node, Plate
+from heliograph.graph.affine import expand, whole
+from heliograph.graph.records import Affine, Graph, Node, Plate, Term
 
 __all__ = ["Limits", "Statement", "bounds_of_event", "check_plate", "check_possible"]
 
@@ -24,6 +24,9 @@ _SAME = 1e-9  # relative difference below which two values of one quantity are t
 _MOST_ROWS = (
     10_000  # expressions of several variables are compared one by one, and beyond this many are left to the sweeps
 )
+
+
+Record = Callable[[Callable[[], object]], None]  # takes note of how to take back a change
 
 
 class Statement(NamedTuple):
@@ -36,7 +39,7 @@ class Statement(NamedTuple):
 
 
 class _Interval(NamedTuple):
-    """What is left of one quantity, and the statements that bound it."""
+    """The values that statements leave to one quantity, and the statements that bound it."""
 
     lower: float
     upper: float
@@ -49,10 +52,10 @@ class Limits:
 
     def __init__(self) -> None:
         self._single: dict[int, tuple[Node, list[np.ndarray]]] = {}  # id of a node -> lower, upper, texts of both
-        self._several: dict[Any, _Interval] = {}
+        self._several: dict[Hashable, _Interval] = {}
         self._texts: list[str] = [""]
 
-    def add(self, statement: Statement, record: Callable[[Callable[[], Any]], None]) -> None:
+    def add(self, statement: Statement, record: Record) -> None:
         """Narrow the intervals by one more statement, or raise if nothing would be left."""
         stated = expand(statement.form)
         form = _without_observed(stated)
@@ -88,7 +91,7 @@ class Limits:
         raise ContradictionError(f"{statement.text!r} is never true: it is the same whatever the variables are")
 
     def _narrow(
-        self, node: Node, entries: np.ndarray, lower: np.ndarray, upper: np.ndarray, text: str, record: Any
+        self, node: Node, entries: np.ndarray, lower: np.ndarray, upper: np.ndarray, text: str, record: Record
     ) -> None:
         n = node.size
         before = self._single.get(id(node))
@@ -121,7 +124,7 @@ class Limits:
 
         record(widen)
 
-    def _narrow_sum(self, form: Affine, row: int, lower: float, upper: float, text: str, record: Any) -> None:
+    def _narrow_sum(self, form: Affine, row: int, lower: float, upper: float, text: str, record: Record) -> None:
         parts = sorted(
             (t.node.order, int(t.entries[row]), float(t.coefficients[row]), t.node.name)
             for t in form.terms
@@ -143,7 +146,7 @@ class Limits:
 
 
 def _close(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Where two values are equal up to rounding."""
+    """A mask of the values that are equal up to rounding."""
     with np.errstate(invalid="ignore"):
         return (a == b) | (np.abs(a - b) <= _SAME * np.maximum(np.abs(a), np.abs(b)))
 
@@ -151,7 +154,7 @@ def _close(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _meet(
     low: np.ndarray, high: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What two intervals have in common, and where that is nothing; an interval of equal ends is a value, else it is open."""
+    """Intersect intervals, and mark those of which nothing is left; an interval of equal ends is a value, else it is open."""
     fixed, stated = low == high, lower == upper
     value = np.where(fixed, low, lower)
     inside = np.where(fixed, (lower < value) & (value < upper), (low < value) & (value < high))
@@ -179,7 +182,8 @@ def _words(lower: float, upper: float) -> str:
 
 def _without_observed(form: Affine) -> Affine:
     """Put in the values of entries that were observed."""
-    constant, terms = form.constant, []
+    constant = form.constant
+    terms: list[Term] = []
     for term in form.terms:
         seen = term.node.observed
         if seen is None or seen.point is None:
@@ -193,7 +197,7 @@ def _without_observed(form: Affine) -> Affine:
 
 
 def bounds_of_event(graph: Graph, event: Node, entries: np.ndarray, happened: bool) -> list[Statement]:
-    """What it says of other variables that some entries of an event happened, or did not."""
+    """The bounds on other variables that follow from some entries of an event having happened, or not."""
     plate = event.maker
     if plate is None or not isinstance(plate.factor, (Positive, Between)):
         return []
@@ -217,7 +221,7 @@ def check_possible(graph: Graph, node: Node) -> None:
 
 
 def check_plate(graph: Graph, plate: Plate | None) -> None:
-    """The same for one factor."""
+    """Refuse observed values to which one plate's prior or table gives no probability at all."""
     if plate is None or not isinstance(plate.factor, (Prior, ConditionalTable)):
         return
     seen = {p: _seen(graph, plate, p) for p in plate.edges}
@@ -225,7 +229,8 @@ def check_plate(graph: Graph, plate: Plate | None) -> None:
     if isinstance(plate.factor, Prior):
         bad = _impossible(plate.factor.fixed, values)
     else:
-        rows, table = np.arange(plate.size), plate.data["table"]
+        rows = np.arange(plate.size)
+        table: np.ndarray = plate.data["table"]
         known, free = ~np.isnan(values), np.isnan(seen["parent"])
         column = table[rows, :, np.where(known, values, 0).astype(int)]
         p = np.where(free, column.max(axis=-1), column[rows, np.where(free, 0, seen["parent"]).astype(int)])

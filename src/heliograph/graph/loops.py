@@ -1,4 +1,4 @@
-"""Which variables lie on loops, where messages treat as independent what is not.
+"""Variables on loops, where messages treat dependent quantities as independent.
 
 Vertices are entries of nodes (a vector is one) and elements of plates. Entries that were observed cut a loop. Families
 of parameters (Gamma, Beta, Dirichlet) are left out: what a loop through them costs is in docs/accuracy.md.
@@ -7,16 +7,15 @@ of parameters (Gamma, Beta, Dirichlet) are left out: what a loop through them co
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.families import Bernoulli, Categorical, Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
+from heliograph.graph.sparse import connected_parts
 
 __all__ = ["variables_in_loops"]
 
 _COUNTED: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian, Bernoulli, Categorical)
-_ROUNDS = 50  # of cutting off leaves; what is left of a longer branch is named with its loop
+_ROUNDS = 50  # of cutting off leaves; the rest of a longer branch is named with its loop
 
 
 def variables_in_loops(graph: Graph) -> list[str]:
@@ -33,26 +32,23 @@ def variables_in_loops(graph: Graph) -> list[str]:
     if not plates:
         return []
     first = np.concatenate([[0], np.cumsum([n.size for n in graph.nodes])])  # each node's first vertex
-    entries, elements = [], []
+    entries: list[np.ndarray] = []
+    elements: list[np.ndarray] = []
     n_elements = 0
     for plate, ports in plates:
         for port in ports:
             edge = plate.edges[port]
             node = graph.nodes[edge.node]
-            index = np.arange(node.size) if edge.index is None else np.asarray(edge.index)
-            rows = np.arange(plate.size)
-            if len(index) != plate.size:  # one vector for the whole plate
-                index = np.zeros(plate.size, dtype=int) if edge.index is None else np.full(plate.size, index[0])
+            index, rows = plate.touches(port)
             if node.observed is not None:
                 free = ~node.observed.is_point[index]
                 index, rows = index[free], rows[free]
             entries.append(first[edge.node] + index)
             elements.append(n_elements + rows)
-        n_elements += plate.size
+        n_elements += plate.n_elements
     looped = _on_loops(np.concatenate(entries), np.concatenate(elements), int(first[-1]), n_elements)
-    found = np.unique(np.searchsorted(first, looped, side="right") - 1)
-    names = [graph.nodes[k].name for k in found if graph.nodes[k].given]
-    return names or [graph.nodes[k].name for k in found]
+    found = [graph.nodes[int(k)] for k in np.unique(np.searchsorted(first, looped, side="right") - 1)]
+    return [node.name for node in found if node.given] or [node.name for node in found]
 
 
 def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
@@ -74,18 +70,16 @@ def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
         changed = False
         meets: dict[int, list[tuple[int, str]]] = {}
         for k, ports in open_ports.items():
-            if len(ports) == 1:
+            if len(ports) == 1 and not _joins(graph.plates[k], ports[0]):
                 open_ports[k] = []
                 changed = True
                 continue
             for port in ports:
                 meets.setdefault(graph.plates[k].edges[port].node, []).append((k, port))
-        for node, ends in meets.items():
+        for ends in meets.values():
             if len(ends) == 1:
                 k, port = ends[0]
-                edge = graph.plates[k].edges[port]
-                touched = graph.nodes[node].size if edge.index is None else len(edge.index)
-                if edge.unique and touched == graph.plates[k].size and port in open_ports[k]:
+                if graph.plates[k].separate(port) and port in open_ports[k]:
                     open_ports[k] = [p for p in open_ports[k] if p != port]
                     changed = True
     return [(graph.plates[k], ports) for k, ports in open_ports.items() if ports]
@@ -101,10 +95,13 @@ def _on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_eleme
         entries, elements = entries[keep], elements[keep]
     if not len(entries):
         return entries
-    n = n_entries + n_elements
-    links = scipy.sparse.coo_array((np.ones(len(entries)), (entries, n_entries + elements)), shape=(n, n))
-    _, label = connected_components(links, directed=False)
+    label = connected_parts(n_entries + n_elements, entries, n_entries + elements)
     vertices = np.unique(np.concatenate([entries, n_entries + elements]))
     n_vertices = np.bincount(label[vertices], minlength=label.max() + 1)
     n_edges = np.bincount(label[entries], minlength=label.max() + 1)
     return np.unique(entries[(n_edges >= n_vertices)[label[entries]]])
+
+
+def _joins(plate: Plate, port: str) -> bool:
+    """Whether a block joins several entries of the node at a port."""
+    return plate.parts is not None and bool((np.bincount(plate.touches(port)[1], minlength=1) > 1).any())

@@ -1,4 +1,4 @@
-"""Sums in which every variable counts once.
+"""Sums and factors in which every variable counts once.
 
 A node that is itself an expression stays whole in another one (so that what two expressions share stays shared), unless
 it overlaps with another term: then it is replaced by its own terms, and these are summed.
@@ -6,26 +6,12 @@ it overlaps with another term: then it is replaced by its own terms, and these a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse
 
 from heliograph.errors import ModelError
-from heliograph.graph.affine import (
-    Affine,
-    Inner,
-    Stacked,
-    Term,
-    expand,
-    merged,
-    product_node,
-    scaled,
-    substitute,
-    take,
-    whole,
-)
-from heliograph.graph.records import Node
+from heliograph.graph.affine import expand, inner_of, merged, product_node, scaled, substitute, sum_of, take, whole
+from heliograph.graph.records import Affine, Inner, Matrix, Node, Stacked, Term
+from heliograph.graph.sparse import csr_array, is_sparse
 from heliograph.graph.support import base_orders, disjoint, repeated, shared_nodes, touched
 
 __all__ = ["distribute", "resolve", "same_quantity"]
@@ -96,7 +82,7 @@ def _open(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
         if not sums:
             break
         term = waiting.pop(max(sums, key=lambda k: waiting[k].node.order))
-        inside = scaled(take(term.node.made, term.entries, form.shape), term.coefficients)
+        inside = scaled(take(sum_of(term.node), term.entries, form.shape), term.coefficients)
         constant = constant + inside.constant
         met = False
         for part in inside.terms:
@@ -112,7 +98,7 @@ def _open(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
 def _absorb(form: Affine, k: int, j: int) -> Affine | None:
     """``X @ stack(s) + c * s[i]`` as one inner product, where every ``s[i]`` is among what was stacked."""
     product, scalar = form.terms[k], form.terms[j]
-    x, vector, entry = product.node.made
+    x, vector, entry = inner_of(product.node)
     if not isinstance(vector.made, Stacked):
         return None
     column = {(id(node), int(entries[entry])): c for c, (node, entries) in enumerate(vector.made.parts)}
@@ -120,8 +106,8 @@ def _absorb(form: Affine, k: int, j: int) -> Affine | None:
     at = [column.get((id(scalar.node), int(e))) for e in scalar.entries[rows]]
     if None in at:
         return None
-    extra = scipy.sparse.csr_array((scalar.coefficients[rows], (rows, at)), shape=(form.size, x.shape[1]))
-    total = _rows(product) + (extra if scipy.sparse.issparse(x) else extra.toarray())
+    extra = csr_array((scalar.coefficients[rows], (rows, at)), shape=(form.size, x.shape[1]))
+    total = _rows(product) + (extra if is_sparse(x) else extra.toarray())
     node = product_node(Inner(total, vector, entry), product.node.name, (form.size,))
     rest = tuple(t for i, t in enumerate(form.terms) if i not in (k, j))
     return form._replace(terms=(*rest, Term(node, np.arange(form.size), np.ones(form.size))))
@@ -131,17 +117,17 @@ def _one_product(form: Affine, i: int, j: int) -> Affine:
     """``c * (X @ w) + d * (Z @ w)`` as one inner product."""
     first, second = form.terms[i], form.terms[j]
     x = _rows(first) + _rows(second)
-    node = product_node(Inner(x, first.node.made.node, first.node.made.entry), first.node.name, (form.size,))
+    node = product_node(inner_of(first.node)._replace(x=x), first.node.name, (form.size,))
     term = Term(node, np.arange(form.size), np.ones(form.size))
     rest = tuple(t for k, t in enumerate(form.terms) if k not in (i, j))
     return form._replace(terms=(*rest, term))
 
 
-def _rows(term: Term) -> Any:
+def _rows(term: Term) -> Matrix:
     """The coefficients of the vector in every row of a term of inner products."""
-    x, c = term.node.made.x, term.coefficients
-    if scipy.sparse.issparse(x):
-        return scipy.sparse.csr_array(x[term.entries].multiply(c[:, None]))
+    x, c = inner_of(term.node).x, term.coefficients
+    if is_sparse(x):
+        return csr_array(x[term.entries].multiply(c[:, None]))
     return x[term.entries] * c[:, None]
 
 
@@ -152,9 +138,9 @@ def _sum_inside(node: Node) -> bool:
 def distribute(form: Affine, k: int) -> Affine:
     """``X @ (c * v + u + shift)`` as ``(c * X) @ v + X @ u + X @ shift``."""
     term = form.terms[k]
-    x, vector, entry = term.node.made
-    made = vector.made
-    terms = []
+    x, vector, entry = inner_of(term.node)
+    made = sum_of(vector)
+    terms: list[Term] = []
     for part in made.terms:
         c = part.coefficients[entry]
         if c != 0:
@@ -208,15 +194,19 @@ def _common(a: Affine, b: Affine) -> np.ndarray | None:
 
 
 def _one_vector(t: Term, u: Term) -> bool:
-    """Whether both terms are products of matrices with the same vector."""
+    """Return whether both terms are products of matrices with the same vector."""
     a, b = t.node.made, u.node.made
     return isinstance(a, Inner) and isinstance(b, Inner) and a.node is b.node and a.entry == b.entry
 
 
 def _different_rows(t: Term, u: Term, rows: np.ndarray) -> bool:
-    """Whether in no row the two products are multiples of each other."""
-    x, y = t.node.made.x[t.entries[rows]], u.node.made.x[u.entries[rows]]
-    if scipy.sparse.issparse(x) or scipy.sparse.issparse(y):
-        x, y = scipy.sparse.csr_array(x), scipy.sparse.csr_array(y)
-    xy, xx, yy = (np.asarray((p * q).sum(axis=1)).reshape(-1) for p, q in ((x, y), (x, x), (y, y)))
+    """Return whether in no row the two products are multiples of each other."""
+    x, y = inner_of(t.node).x[t.entries[rows]], inner_of(u.node).x[u.entries[rows]]
+    if is_sparse(x) or is_sparse(y):
+        x, y = csr_array(x), csr_array(y)
+    xy, xx, yy = _row_sums(x * y), _row_sums(x * x), _row_sums(y * y)
     return not np.any((xx * yy > 0) & (xy**2 >= (1.0 - _PARALLEL) * xx * yy))  # a row of zeros is a constant
+
+
+def _row_sums(x: Matrix) -> np.ndarray:
+    return np.asarray(x.sum(axis=1)).reshape(-1)

@@ -1,46 +1,46 @@
-"""What the elements of a learning plate share: how many unknowns, and how many others each is connected with.
+"""Shared unknowns of a learning plate's elements: their number, and how many elements are connected through them.
 
 Errors of learned messages that reach the same unknowns add up, those of rows that have nothing in common do not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
-from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.graph.records import Graph, Plate
+from heliograph.graph.sparse import connected_parts
 
 __all__ = ["Shared", "shared_by_factor"]
 
 
 class Shared(NamedTuple):
-    """What the elements of one learning factor, in all its plates, have in common."""
+    """The unknowns that the elements of one learning factor share, in all its plates."""
 
     size: int  # elements
     unknowns: int  # scalars of the user's variables that they depend on, at most one for each element
     together: int  # learning elements at most that are connected with one another through unobserved variables
 
 
-def shared_by_factor(graph: Graph) -> dict[int, Shared]:
-    """For each factor that learns, by its ``id``."""
-    plates = [p for p in graph.plates if p.factor.learns]
+def shared_by_factor(graph: Graph, learning: Sequence[int]) -> dict[int, Shared]:
+    """Count shared unknowns for each learning factor, by its ``id``; `learning` holds the positions of their plates."""
+    plates = [graph.plates[k] for k in learning]
     if not plates:
         return {}
     together = _together(graph, plates)
     found: dict[int, Shared] = {}
     for plate in plates:
         old = found.get(id(plate.factor), Shared(0, 0, 0))
-        unknowns = old.unknowns + min(plate.size, _unknowns(graph, plate))
+        unknowns = old.unknowns + min(plate.size, _unknowns(graph, plate, set(learning)))
         found[id(plate.factor)] = Shared(
             old.size + plate.size, unknowns, max(old.together, together[plate.position], 1)
         )
     return found
 
 
-def _unknowns(graph: Graph, plate: Plate) -> int:
+def _unknowns(graph: Graph, plate: Plate, learning: set[int]) -> int:
     """Scalars of the user's unobserved variables that a plate's own inputs and output are made of."""
     seen: set[int] = set()
     waiting = [edge.node for edge in plate.edges.values()]
@@ -54,45 +54,36 @@ def _unknowns(graph: Graph, plate: Plate) -> int:
             total += node.size * (node.dimension or 1)
             continue
         for other, _ in graph.edges_of(node.position):
-            if other is not plate and not other.factor.learns:
+            if other is not plate and other.position not in learning:
                 waiting += [edge.node for edge in other.edges.values()]
     return max(total, 1)
 
 
 def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
-    """For each learning plate, the largest number of learning elements that one of its elements is connected with."""
+    """The largest number of learning elements that an element of each learning plate is connected with."""
     first = np.cumsum([0, *(node.size for node in graph.nodes)])
     open_nodes = {n.position for n in graph.nodes if not n.fully_observed}
     seen = np.zeros(first[-1], dtype=bool)  # an observed entry connects nothing
     for node in graph.nodes:
         if node.observed is not None:
             seen[first[node.position] : first[node.position + 1]] = node.observed.is_point
-    pairs = []
+    pairs: list[np.ndarray] = []
     for plate in graph.plates:
-        ends = [first[e.node] + _entries(graph, plate, e) for e in plate.edges.values() if e.node in open_nodes]
+        ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
         for other in ends[1:]:
             a, b = np.broadcast_arrays(ends[0], other)
             free = ~(seen[a] | seen[b])
             pairs.append(np.stack([a[free], b[free]]))
     a, b = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), dtype=int)
-    links = scipy.sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(first[-1], first[-1]))
-    n_parts, part = connected_components(links, directed=False)
-    elements = {}
+    part = connected_parts(int(first[-1]), a, b)
+    elements: dict[int, list[np.ndarray]] = {}
     for plate in plates:
-        ends = [first[e.node] + _entries(graph, plate, e) for e in plate.edges.values() if e.node in open_nodes]
+        ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
         elements[plate.position] = [np.broadcast_to(part[e], (plate.size,)) for e in ends]
-    counts = np.zeros(n_parts, dtype=int)
+    counts = np.zeros(first[-1], dtype=int)  # of every part, at most one per entry
     for parts in elements.values():
         if parts:
             np.add.at(counts, parts[0], 1)
     return {
         position: int(max((counts[p].max(initial=1) for p in parts), default=1)) for position, parts in elements.items()
     }
-
-
-def _entries(graph: Graph, plate: Plate, edge: Edge) -> np.ndarray:
-    """The entry of its node that each element of a plate touches; one number where all touch the same."""
-    if edge.index is not None:
-        return np.asarray(edge.index)
-    size = graph.nodes[edge.node].size
-    return np.arange(plate.size) if size == plate.size else np.zeros(1, dtype=int)

@@ -1,15 +1,13 @@
-"""Which base entries an expression is made of: the ground on which two terms or two ports are the same quantity."""
+"""The base entries that an expression is made of, by which two terms or two ports are found to be the same quantity."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from heliograph.graph.affine import Affine, Inner, Stacked, Term
-from heliograph.graph.records import Node
+from heliograph.graph.records import Affine, Inner, Matrix, Node, Stacked, Term
+from heliograph.graph.sparse import csr_array
 
 __all__ = [
     "base_orders",
@@ -57,7 +55,7 @@ def roots_of(node: Node) -> dict[int, int]:
     return node.roots
 
 
-def support_of(node: Node) -> Any:
+def support_of(node: Node) -> Matrix:
     """A CSR pattern: which base entries (columns) every entry of a node (rows) touches, each once."""
     if node.support is None:
         for one in makers_first(node, lambda n: n.support is not None):
@@ -65,28 +63,26 @@ def support_of(node: Node) -> Any:
     return node.support
 
 
-def _support(node: Node) -> Any:
+def _support(node: Node) -> Matrix:
     made = node.made
     if isinstance(made, Affine):
-        total = scipy.sparse.csr_array((made.size, _COLUMNS), dtype=np.int32)
+        total = csr_array((made.size, _COLUMNS), dtype=np.int32)
         for term in made.terms:
             total = total + _support_of_term(term)
         return total
     if isinstance(made, Inner):
-        return made.node.support[np.full(node.size, made.entry)]
+        return support_of(made.node)[np.full(node.size, made.entry)]
     if isinstance(made, Stacked):  # every vector touches all of its scalars
         first, entries = made.parts[0]
-        total = first.support[entries]
+        total = support_of(first)[entries]
         for part, entries in made.parts[1:]:
-            total = total + part.support[entries]
+            total = total + support_of(part)[entries]
         return total
     n = node.size
-    return scipy.sparse.csr_array(
-        (np.ones(n, dtype=np.int32), node.start + np.arange(n), np.arange(n + 1)), shape=(n, _COLUMNS)
-    )
+    return csr_array((np.ones(n, dtype=np.int32), node.start + np.arange(n), np.arange(n + 1)), shape=(n, _COLUMNS))
 
 
-def _support_of_term(term: Term) -> Any:
+def _support_of_term(term: Term) -> Matrix:
     part = support_of(term.node)[term.entries]
     if np.all(term.coefficients != 0):
         return part
@@ -134,7 +130,7 @@ def touched(node: Node, entries: np.ndarray, on: np.ndarray | None) -> np.ndarra
 
 
 def repeated(key: np.ndarray) -> np.ndarray:
-    """Which of the numbers occur more than once."""
+    """A mask of the numbers that occur more than once."""
     order = np.argsort(key, kind="stable")
     equal = key[order][1:] == key[order][:-1]
     found = np.zeros(len(key), dtype=bool)
@@ -144,7 +140,7 @@ def repeated(key: np.ndarray) -> np.ndarray:
 
 
 def disjoint(nodes: list[Node]) -> bool:
-    """Whether no two of the nodes have a base node in common."""
+    """Return whether no two of the nodes have a base node in common."""
     seen: set[int] = set()
     for node in nodes:
         orders = roots_of(node).keys()

@@ -2,60 +2,86 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.graph.check import as_floats
-from heliograph.graph.records import Node
+from heliograph.graph.draft import Draft
+from heliograph.graph.language.functions import between, greater, multiply
+from heliograph.graph.language.linear import add, dot, scale, subtract
+from heliograph.graph.quantity import Quantity
+from heliograph.graph.records import Graph, Node
 from heliograph.numerics.checks import in_words
 
-if TYPE_CHECKING:
-    from heliograph.graph.builder import Builder
+__all__ = ["Variable", "build", "state"]
 
-__all__ = ["Variable"]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Variable:
+class ModelLike(Protocol):
+    """The part of a model that its variables use."""
+
+    @property
+    def draft(self) -> Draft:
+        """The graph under construction."""
+        ...
+
+    @property
+    def graph(self) -> Graph:
+        """The graph so far."""
+        ...
+
+
+def build(
+    model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
+) -> Variable:
+    """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
+    made = state(model, function, *args, **kwargs)
+    return Variable(model, made.node, made.index)
+
+
+def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function of the language for a model: it takes only variables of that model, and changes all or nothing."""
+    for x in _variables([*args, *kwargs.values()]):
+        if x.model is not model:
+            raise ModelError(
+                f"{function.__name__}: variable {x.name!r} belongs to another model; "
+                "make a variable of this one, for example from a posterior with model.variable(name, message)"
+            )
+    with model.draft.transaction():
+        return function(model.draft, *args, **kwargs)
+
+
+def _variables(arguments: Iterable[object]) -> Iterator[Variable]:
+    """The variables among the arguments of a call, also inside lists, tuples and dictionaries."""
+    for value in arguments:
+        if isinstance(value, Variable):
+            yield value
+        elif isinstance(value, dict):
+            yield from _variables(cast("dict[str, object]", value).values())
+        elif isinstance(value, (list, tuple)):
+            inside = cast("Sequence[object]", value)
+            if not (inside and isinstance(inside[0], (int, float))):  # long data
+                yield from _variables(inside)
+
+
+class Variable(Quantity):
     """An array of random quantities in a model.
 
     Supports ``+ - *`` with numbers, arrays and other variables, ``X @ w``, indexing with integers, slices and integer
     arrays (repeats allowed), ``abs(x) < c``, and the comparisons ``a > b`` that make constraints or Bernoulli variables.
     """
 
-    __slots__ = ("index", "model", "node", "shape")
+    __slots__ = ("model",)
     __array_ufunc__ = None  # so that ``ndarray @ variable`` comes to us
 
-    def __init__(self, model: Builder, node: Node, index: np.ndarray | None = None) -> None:
+    def __init__(self, model: ModelLike, node: Node, index: np.ndarray | None = None) -> None:
+        super().__init__(node, index)
         self.model = model
-        self.node = node
-        self.index = index  # integer array of entries of the flat node, or None for all
-        self.shape = node.shape if index is None else index.shape
-
-    # ---- reading ------------------------------------------------------------------------------------------------
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.node.name
-
-    @property
-    def family(self) -> type:
-        """The family of its messages."""
-        return self.node.family
-
-    @property
-    def size(self) -> int:
-        """The number of entries."""
-        return math.prod(self.shape)
-
-    def entries(self) -> np.ndarray:
-        """The flat positions in the node, in this handle's shape."""
-        if self.index is not None:
-            return self.index
-        return np.arange(self.node.size).reshape(self.node.shape)
 
     def __repr__(self) -> str:
         part = "" if self.index is None else f", {self.size} entries of {self.node.size}"
@@ -74,18 +100,15 @@ class Variable:
                 f"variable {self.name!r} cannot be indexed by the random variable {key.name!r}; "
                 "use model.mixture(name, selector, means, ...) to let a variable choose"
             )
-        try:
-            index = self.entries()[key]
-        except (IndexError, TypeError, ValueError) as error:
-            raise ModelError(f"variable {self.name!r} of shape {self.shape}: {error}") from None
-        return Variable(self.model, self.node, np.asarray(index))
+        part = self.part(key)
+        return Variable(self.model, part.node, part.index)
 
     def __iter__(self) -> Iterator[Variable]:
         if not self.shape:
             raise TypeError(f"variable {self.name!r} is a scalar and cannot be iterated over")
         return (self[i] for i in range(self.shape[0]))
 
-    def reshape(self, *shape: int) -> Variable:
+    def reshape(self, *shape: Any) -> Variable:
         """The same entries in another shape."""
         if len(shape) == 1 and shape[0] is None:
             raise ModelError(f"variable {self.name!r}: reshape takes whole numbers, not None")
@@ -100,18 +123,18 @@ class Variable:
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Variable:
-        return self.model._add(self, other)
+        return build(self.model, add, self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Variable:
-        return self.model._subtract(self, other)
+        return build(self.model, subtract, self, other)
 
     def __rsub__(self, other: Any) -> Variable:
-        return self.model._add(self.model._scale(self, -1.0), other)
+        return build(self.model, add, build(self.model, scale, self, -1.0), other)
 
     def __mul__(self, other: Any) -> Variable:
-        return self.model._multiply(self, other)
+        return build(self.model, multiply, self, other)
 
     __rmul__ = __mul__
 
@@ -124,7 +147,7 @@ class Variable:
         other = as_floats(f"variable {self.name!r} is divided by something that", other)
         if (other == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
-        return self.model._scale(self, 1.0 / other)
+        return build(self.model, scale, self, 1.0 / other)
 
     def __pow__(self, exponent: Any) -> Variable:
         raise ModelError(
@@ -135,21 +158,21 @@ class Variable:
     __rpow__ = __pow__
 
     def __neg__(self) -> Variable:
-        return self.model._scale(self, -1.0)
+        return build(self.model, scale, self, -1.0)
 
     def __matmul__(self, other: Any) -> Variable:
         if isinstance(other, Variable):
             raise ModelError(f"{self.name!r} @ {other.name!r}: the product of two random vectors has no factor here")
-        return self.model._dot(other, self)
+        return build(self.model, dot, other, self)
 
     __rmatmul__ = __matmul__
 
     # ---- events -------------------------------------------------------------------------------------------------
     def __gt__(self, other: Any) -> Variable:
-        return self.model._greater(self, other)
+        return build(self.model, greater, self, other)
 
     def __lt__(self, other: Any) -> Variable:
-        return self.model._greater(other, self, less=True)
+        return build(self.model, greater, other, self, less=True)
 
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
@@ -166,6 +189,6 @@ class _Magnitude:
 
     def __lt__(self, bound: Any) -> Variable:
         bound = as_floats(f"abs({self.variable.name!r}) < bound: the bound", bound)
-        return self.variable.model.between(self.variable, -bound, bound)
+        return build(self.variable.model, between, self.variable, -bound, bound)
 
     __le__ = __lt__

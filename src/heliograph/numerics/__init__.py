@@ -7,6 +7,6 @@ Start with `checks` (what is a real number), then by need:
 - integrals of plates of one-dimensional densities: `panels` (fixed Gauss-Legendre panels), `adaptive_quadrature`,
   and `truncated_normal` (closed forms);
 - linear algebra: `triangular` (batches of Cholesky factors), `symmetric` (functions of symmetric matrices),
-  `polynomial_roots`;
+  `polynomial_roots`, and `sparse` (Gaussians over many variables with a sparse precision);
 - running: `blas_threads` (BLAS on one thread), `chunks` (rows in blocks that fit the cache).
 """

@@ -130,7 +130,7 @@ class BlackBox(Factor):
         )
 
     def operator(self, choice: Any = "learned") -> Any:
-        """This factor's own operator of a kind: made when first wanted, the same one ever after.
+        """The factor's own operator of a kind: made when first wanted, the same one ever after.
 
         An object is a recipe, of which each factor keeps its own copy, unless it has been trained already: then it is
         used itself.

@@ -1,0 +1,47 @@
+# pyright: basic
+"""Which linear system a block gets: the one that costs less, known before any number is touched."""
+
+from __future__ import annotations
+
+from heliograph.engine.blocks.compile import Known
+from heliograph.engine.blocks.dense import DenseSystem
+from heliograph.engine.blocks.rows import Rows
+from heliograph.engine.blocks.sparse import SparseSystem
+from heliograph.engine.blocks.system import System
+
+__all__ = ["system_for"]
+
+_SMALL = 64  # base scalars up to which a dense system is always the better one
+_DENSE_SPEED = 4.0  # operations of dense linear algebra in the time of one of the sparse solver's
+_OVERHEAD = 4e6  # operations of the sparse solver in the time that its Python takes
+
+
+def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()) -> System:
+    """Choose between a dense and a sparse system for the rows of a block.
+
+    Parameters
+    ----------
+    known
+        The rows of known weight.
+    rows
+        Those whose marginals are wanted in every sweep, the sites first.
+    n_sites
+        How many of them hold sites.
+    vectors
+        Rows of vector sites, with their dimension.
+
+    Raises
+    ------
+    TooExpensiveError
+        Where both are beyond the budget.
+    """
+    n = rows.n_columns
+    dense_cost = (2.0 * n**3 + 2.0 * len(rows) * min(n, 200) ** 2) / _DENSE_SPEED
+    if n <= _SMALL or (not rows.sparse.nnz and not known.rows.sparse.nnz):
+        return DenseSystem(known, rows, n_sites)
+    if n < 3000 and dense_cost <= _OVERHEAD:
+        return DenseSystem(known, rows, n_sites)
+    sparse = SparseSystem(known, rows, n_sites, vectors)
+    if n < 3000 and dense_cost < sparse.plan.flops:
+        return DenseSystem(known, rows, n_sites)
+    return sparse

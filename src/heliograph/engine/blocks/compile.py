@@ -1,0 +1,394 @@
+# pyright: basic
+"""From a graph to its Gaussian blocks: which nodes are jointly Gaussian, and as which rows over which base scalars.
+
+Plates that are linear in Gaussian variables (sums, scalings, ``X @ w``, stacks, Gaussian noise of known variance, priors)
+disappear into the block of the nodes that they join. What is left of a block for the rest of the graph is one expression per
+entry of every node, and the rows whose weight is known for the whole run: priors, noise and data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from heliograph.engine.blocks.constraints import Elimination, eliminate
+from heliograph.engine.blocks.rows import Rows, add, apply, base, constants, joined, minus, scale, take
+from heliograph.factors import (
+    Difference,
+    Dot,
+    Equal,
+    GaussianFactor,
+    GaussianPrecision,
+    MultivariateGaussianFactor,
+    Prior,
+    Scale,
+    Shift,
+    Stack,
+    Sum,
+)
+from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.graph.records import Edge, Graph, Node, Plate
+
+__all__ = ["Block", "Known", "components", "find_blocks", "with_differences"]
+
+_SUMS = (Sum, Difference)
+_DETERMINISTIC = (Sum, Difference, Scale, Shift, Dot, Stack)
+_LINEAR = (*_DETERMINISTIC, Equal, GaussianFactor, MultivariateGaussianFactor)
+_GAUSSIAN = (Gaussian, MultivariateGaussian)
+_TIGHT = 1e-7  # variance over that of the mean, below which a node is written as a deviation from its mean
+
+
+class Known(NamedTuple):
+    """Rows whose weight is known: ``log N(target; rows, 1 / weight)`` summed, and `log_constant` besides."""
+
+    rows: Rows
+    target: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,) precisions
+    log_constant: float
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A connected set of nodes that are jointly Gaussian given the messages of everything else."""
+
+    nodes: tuple[int, ...]  # positions in the graph
+    plates: frozenset[int]  # positions of the plates that the block stands for
+    n_columns: int  # base scalars
+    rows: dict[int, Rows]  # node -> the expression of every entry (of every component, for vectors)
+    base: dict[int, np.ndarray]  # node with a distribution of its own -> its columns, -1 where it was observed
+    known: Known
+
+
+# ---- which nodes belong together --------------------------------------------------------------------------------
+def with_differences(graph: Graph) -> Graph:
+    """The graph with ``N(x; mean, 1 / precision)`` of two unknowns written as ``N(x - mean; 0, 1 / precision)``.
+
+    The factor sees one expression of the block then, and not two independent ends of it.
+    """
+    made = Graph(list(graph.nodes), [], graph.live)
+    for plate in graph.plates:
+        if isinstance(plate.factor, GaussianPrecision) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
+            name = f"({graph.nodes[plate.edges['x'].node].name} - its mean)"
+            node = Node(len(made.nodes), name, Gaussian, (plate.size,), None, False)
+            made.nodes.append(node)
+            out = Edge(node.position, None, True)
+            ends = {"a": plate.edges["x"], "b": plate.edges["mean"], "out": out}
+            made.plates.append(Plate(len(made.plates), "difference", Difference(), (plate.size,), ends))
+            edges = {"precision": plate.edges["precision"], "x": out}
+            data = {**plate.data, "mean": Gaussian.point_mass(np.zeros(plate.size))}
+            plate = replace(plate, edges=edges, data=data)
+        made.plates.append(replace(plate, position=len(made.plates)))
+    return made
+
+
+def _open_ports(graph: Graph, plate: Plate, ports: tuple[str, ...] | None = None) -> list[str]:
+    """The ports at Gaussian nodes that are not wholly observed."""
+    return [
+        port
+        for port, edge in plate.edges.items()
+        if (ports is None or port in ports)
+        and issubclass(graph.nodes[edge.node].family, _GAUSSIAN)
+        and not graph.nodes[edge.node].fully_observed
+    ]
+
+
+def _linear(graph: Graph, plate: Plate) -> bool:
+    if not isinstance(plate.factor, _LINEAR):
+        return False
+    return all(issubclass(graph.nodes[e.node].family, _GAUSSIAN) for e in plate.edges.values())
+
+
+def _groups(graph: Graph) -> list[set[int]]:
+    """Sets of nodes that linear plates join, two open ends at a time."""
+    root = list(range(len(graph.nodes)))
+
+    def find(k: int) -> int:
+        while root[k] != k:
+            root[k] = root[root[k]]
+            k = root[k]
+        return k
+
+    seeds: set[int] = set()
+    for plate in graph.plates:
+        if not _linear(graph, plate):
+            continue
+        ports = _open_ports(graph, plate)
+        if len(ports) < 2:
+            continue
+        nodes = [plate.edges[p].node for p in ports]
+        seeds.update(nodes)
+        for k in nodes[1:]:
+            a, b = sorted((find(nodes[0]), find(k)))
+            root[b] = a
+    found: dict[int, set[int]] = {}
+    for k in sorted(seeds):
+        found.setdefault(find(k), set()).add(k)
+    return list(found.values())
+
+
+def find_blocks(graph: Graph) -> list[Block]:
+    """The Gaussian blocks of a graph; nodes that no linear plate joins to another are in none."""
+    return [_Compiler(graph, nodes).block() for nodes in _groups(graph)]
+
+
+# ---- one block --------------------------------------------------------------------------------------------------
+class _Compiler:
+    """Writes the nodes of one block as rows, plate by plate, parents before children."""
+
+    def __init__(self, graph: Graph, nodes: set[int]) -> None:
+        self.graph = graph
+        self.nodes = tuple(sorted(nodes))
+        self.plates = [
+            p
+            for p in graph.plates
+            if (_linear(graph, p) or _is_gaussian_prior(p)) and any(e.node in nodes for e in p.edges.values())
+        ]
+        makers: dict[int, list[Plate]] = {}
+        for plate in self.plates:
+            if isinstance(plate.factor, _DETERMINISTIC):
+                makers.setdefault(plate.edges[plate.factor.child].node, []).append(plate)
+        self.makers = makers
+        self.by_edges = {id(p.edges): p for p in self.plates}
+        self.base: dict[int, np.ndarray] = {}
+        self.n_columns = 0
+        for k in self.nodes:
+            if k not in makers:
+                self._number(k)
+        self.rows: dict[int, Rows] = {}
+        self.known: list[tuple[Rows, np.ndarray, np.ndarray]] = []  # rows, targets, weights
+        self.fixed: list[tuple[Rows, np.ndarray]] = []  # rows that have a value exactly
+        self.log_constant = 0.0
+        self.written: set[int] = set()  # plates that are in the rows already
+        self.spread = self._prior_spread()  # (N,) rough variances of the base scalars before any data
+
+    def _prior_spread(self) -> np.ndarray:
+        spread = np.full(self.n_columns, np.inf)
+        for plate in self.plates:
+            factor = plate.factor
+            if isinstance(factor, Prior) and factor.fixed is not None and plate.edges["x"].node in self.base:
+                columns = self.base[plate.edges["x"].node]
+                edge = plate.edges["x"]
+                d = self.graph.nodes[edge.node].dimension or 1
+                at = columns if edge.index is None else columns[components(np.asarray(edge.index), d)]
+                variance = np.asarray(factor.fixed.variance, dtype=float).reshape(-1)
+                free = at >= 0
+                spread[at[free]] = np.minimum(spread[at[free]], variance[free])
+        return np.where(np.isfinite(spread), spread, 0.0)
+
+    def _number(self, k: int) -> None:
+        node = self.graph.nodes[k]
+        d = node.dimension or 1
+        open_ = np.ones(node.size, dtype=bool) if node.observed is None else ~node.observed.is_point
+        columns = np.full(node.size, -1)
+        columns[open_] = np.arange(int(open_.sum()))
+        self.base[k] = np.where(open_[:, None], self.n_columns + columns[:, None] * d + np.arange(d), -1).reshape(-1)
+        self.n_columns += int(open_.sum()) * d
+
+    def block(self) -> Block:
+        """The whole block."""
+        for k in self.nodes:  # parents come before children
+            self._write_node(k)
+        for plate in self.plates:
+            self._write_known(plate)
+        n = self.n_columns
+        rows = joined([r for r, _, _ in self.known], n)
+        target = np.concatenate([np.zeros(0), *(y for _, y, _ in self.known)])
+        weight = np.concatenate([np.zeros(0), *(w for _, _, w in self.known)])
+        made = Block(
+            self.nodes,
+            frozenset(p.position for p in self.plates),
+            n,
+            self.rows,
+            self.base,
+            Known(rows, target, weight, self.log_constant),
+        )
+        if not self.fixed:
+            return made
+        fixed = joined([r for r, _ in self.fixed], n)
+        values = np.concatenate([v for _, v in self.fixed])
+        return _without(made, eliminate(fixed, values))
+
+    # ---- nodes ----------------------------------------------------------------------------------------------
+    def _write_node(self, k: int) -> None:
+        node = self.graph.nodes[k]
+        d = node.dimension or 1
+        seen = np.zeros(node.size, dtype=bool) if node.observed is None else node.observed.is_point
+        values = np.zeros((node.size, d))
+        if node.observed is not None and node.observed.point is not None:
+            values[seen] = np.asarray(node.observed.point).reshape(node.size, d)[seen]
+        if k in self.base:
+            self.rows[k] = base(self.base[k], self.n_columns, values)
+            self._write_conditional(k, bool(seen.any()))
+            return
+        made = np.zeros(node.size, dtype=bool)
+        parts, places = [], []
+        for plate in self.makers[k]:
+            index = plate.edges[plate.factor.child].index
+            at = np.arange(node.size) if index is None else np.asarray(index)
+            made[at] = True
+            parts.append(self._image(plate))
+            places.append(components(at, d))
+        rest = np.flatnonzero(~made)
+        if len(rest):  # known, since nothing makes them
+            parts.append(constants(values[rest], self.n_columns))
+            places.append(components(rest, d))
+        order = np.concatenate(places)
+        whole = joined(parts, self.n_columns)
+        if not np.array_equal(order, np.arange(len(order))):
+            back = np.empty(len(order), dtype=int)
+            back[order] = np.arange(len(order))
+            whole = take(whole, back)
+        self.rows[k] = whole
+        said = np.flatnonzero(seen & made)  # a derived value that was observed is a constraint
+        if len(said):
+            self.fixed.append((take(whole, components(said, d)), values[said].reshape(-1)))
+
+    def _write_conditional(self, k: int, observed: bool) -> None:
+        """A node that is made by ``x ~ N(mean, variance)``, where that is far narrower than what its mean may be.
+
+        The precisions of x and of its mean would differ by less than double precision holds. So x is written as its mean plus a
+        deviation of its own, which is the base scalar.
+        """
+        maker = self.graph.nodes[k].maker
+        plate = None if maker is None else self.by_edges.get(id(maker.edges))
+        if plate is None or not isinstance(plate.factor, GaussianFactor) or "mean" not in plate.edges:
+            return
+        if plate.edges["x"].index is not None or plate.edges["mean"].node not in self.rows:
+            return
+        mean = self._port(plate, "mean")
+        variance = np.asarray(plate.data["variance"], dtype=float)
+        spread = self._spread(mean)
+        free = self.base[k] >= 0
+        if observed or not (variance > 0).all() or not (variance < _TIGHT * spread).all():
+            self.spread[self.base[k][free]] = (spread + variance)[free]
+            return
+        deviation = self.rows[k]
+        self.rows[k] = add(mean, deviation)
+        self.known.append((deviation, np.zeros(len(deviation)), 1.0 / variance))
+        self.spread[self.base[k]] = variance
+        self.written.add(plate.position)
+
+    def _spread(self, rows: Rows) -> np.ndarray:
+        """Rough variances of rows before any data."""
+        s = rows.sparse
+        row = np.repeat(np.arange(len(rows)), np.diff(s.indptr))
+        total = np.bincount(row, s.data**2 * self.spread[s.indices], len(rows))
+        for x, columns in rows.dense:
+            total = total + x**2 @ self.spread[columns]
+        return total
+
+    def _image(self, plate: Plate) -> Rows:
+        """The rows of what a deterministic plate makes."""
+        factor = plate.factor
+        if isinstance(factor, _SUMS):
+            return (add if isinstance(factor, Sum) else minus)(self._port(plate, "a"), self._port(plate, "b"))
+        if isinstance(factor, Scale):
+            x = self._port(plate, "x")
+            return scale(x, np.repeat(np.asarray(plate.data["constant"], dtype=float), len(x) // plate.size))
+        if isinstance(factor, Shift):
+            x = self._port(plate, "x")
+            return replace(x, constant=x.constant + np.asarray(plate.data["constant"], dtype=float).reshape(-1))
+        if isinstance(factor, Dot):
+            edge = plate.edges["w"]
+            d = self.graph.nodes[edge.node].dimension or 1
+            entry = 0 if edge.index is None else int(edge.index[0])
+            return apply(plate.data["x"], take(self._node(edge.node), components(np.array([entry]), d)))
+        columns = [self._port(plate, f"x{k}") for k in range(factor.n)]  # type: ignore[attr-defined]
+        whole = joined(columns, self.n_columns)
+        return take(whole, np.arange(len(whole)).reshape(len(columns), plate.size).T.reshape(-1))
+
+    def _node(self, k: int) -> Rows:
+        if k not in self.rows:  # wholly observed
+            node = self.graph.nodes[k]
+            assert node.observed is not None and node.observed.point is not None
+            return constants(np.asarray(node.observed.point), self.n_columns)
+        return self.rows[k]
+
+    def _port(self, plate: Plate, port: str) -> Rows:
+        """The rows that a port sees, element by element."""
+        if port not in plate.edges:
+            value = plate.data[port]
+            value = value.point if isinstance(value, Family) else value
+            return constants(np.asarray(value), self.n_columns)
+        edge = plate.edges[port]
+        d = self.graph.nodes[edge.node].dimension or 1
+        return take(self._node(edge.node), None if edge.index is None else components(np.asarray(edge.index), d))
+
+    # ---- rows of known weight -------------------------------------------------------------------------------
+    def _write_known(self, plate: Plate) -> None:
+        factor = plate.factor
+        if plate.position in self.written:
+            return
+        if isinstance(factor, _DETERMINISTIC):
+            child = plate.edges[factor.child]
+            if child.node not in self.nodes:  # an expression that was observed, all of it
+                image, value = self._image(plate), self._port(plate, factor.child)
+                self.fixed.append((image, value.constant))
+        elif isinstance(factor, Prior):
+            self._write_prior(plate, factor)
+        elif isinstance(factor, Equal):
+            gap = minus(self._port(plate, "a"), self._port(plate, "b"))
+            self.fixed.append((gap, np.zeros(len(gap))))
+        elif isinstance(factor, GaussianFactor):
+            gap = minus(self._port(plate, "x"), self._port(plate, "mean"))
+            variance = np.asarray(plate.data["variance"], dtype=float)
+            soft = np.flatnonzero(variance > 0)
+            hard = np.flatnonzero(variance == 0)
+            if len(hard):
+                self.fixed.append((take(gap, hard), np.zeros(len(hard))))
+                gap = take(gap, soft)
+            self.known.append((gap, np.zeros(len(soft)), 1.0 / variance[soft]))
+        elif isinstance(factor, MultivariateGaussianFactor):
+            gap = minus(self._port(plate, "x"), self._port(plate, "mean"))
+            covariance = np.asarray(plate.data["covariance"], dtype=float)
+            self._write_vectors(gap, np.zeros(len(gap)), np.linalg.inv(covariance))
+
+    def _write_prior(self, plate: Plate, factor: Prior) -> None:
+        rows, message = self._port(plate, "x"), factor.fixed
+        assert message is not None
+        shift, precision = message.naturals
+        if isinstance(message, Gaussian):
+            self.known.append((rows, shift / precision, precision))
+        else:
+            mean = np.linalg.solve(precision, shift[..., None])[..., 0]
+            self._write_vectors(rows, mean.reshape(-1), precision)
+
+    def _write_vectors(self, rows: Rows, mean: np.ndarray, precision: np.ndarray) -> None:
+        """Vectors of a known precision matrix, whitened: ``L'(x - mean)`` has weight 1 where ``L L'`` is the precision."""
+        n, d, _ = precision.shape
+        diagonal = np.einsum("nii->ni", precision)
+        if not np.any(precision - diagonal[:, :, None] * np.eye(d)):
+            self.known.append((rows, mean, diagonal.reshape(-1)))
+            return
+        root = np.linalg.cholesky(0.5 * (precision + np.swapaxes(precision, 1, 2)))
+        self.log_constant += float(np.log(np.einsum("nii->ni", root)).sum())
+        white = np.swapaxes(root, 1, 2)
+        if n == 1:
+            whitened = apply(white[0], rows)
+        else:
+            whitened = apply(sp.csr_array(sp.block_diag(list(white), format="csr")), rows)
+        target = np.einsum("nij,nj->ni", white, mean.reshape(n, d)).reshape(-1)
+        self.known.append((whitened, target, np.ones(n * d)))
+
+
+def _is_gaussian_prior(plate: Plate) -> bool:
+    factor = plate.factor
+    return isinstance(factor, Prior) and isinstance(factor.fixed, _GAUSSIAN) and bool(np.all(factor.fixed.proper))
+
+
+def components(entries: np.ndarray, d: int) -> np.ndarray:
+    """The rows of the components of some entries of a node of vectors."""
+    return entries if d == 1 else (entries[:, None] * d + np.arange(d)).reshape(-1)
+
+
+def _without(block: Block, gone: Elimination) -> Block:
+    """The block over the scalars that are left when constraints have fixed the others."""
+    known = block.known._replace(
+        rows=gone.substitute(block.known.rows), log_constant=block.known.log_constant + gone.log_constant
+    )
+    columns = {k: np.where(c >= 0, gone.kept[c], -1) for k, c in block.base.items()}
+    rows = {k: gone.substitute(r) for k, r in block.rows.items()}
+    return replace(block, n_columns=gone.n_columns, rows=rows, base=columns, known=known)

@@ -1,0 +1,240 @@
+# pyright: basic
+"""A block as one dense linear system: the right thing up to some hundred base scalars, and for long ``X @ w``.
+
+The precision is ``Q = sum of weight a a'`` over the rows of known weight, which is summed once, and over the sites, which
+is summed again in every sweep. Variances are squared lengths of whitened rows, so none is negative.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
+
+from heliograph.engine.blocks.compile import Known
+from heliograph.engine.blocks.rows import Rows, image, is_base, take
+from heliograph.engine.blocks.sparse import known_log_density
+from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, conditioned_cavities
+from heliograph.factors import dot_backward, dot_forward
+
+__all__ = ["DenseSystem", "Solution"]
+
+_ROUNDING = 1e-15  # of a diagonal entry: a pivot below this is nothing but rounding
+_LARGEST = 4_000_000  # numbers up to which rows are laid out as one dense matrix
+_CHUNK = 2**21  # numbers of a temporary
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Solution(NamedTuple):
+    """The joint belief of the base scalars."""
+
+    mean: np.ndarray  # (N,)
+    root: np.ndarray  # (N, N) R with R R' the covariance
+    log_det: float  # of the precision, given what is fixed
+    n_free: int  # base scalars less those that exact values fix
+    naturals: tuple[np.ndarray, np.ndarray] | None  # shift and precision of all base scalars; None where some are fixed
+
+
+class DenseSystem:
+    """The linear system of one block."""
+
+    def __init__(self, known: Known, rows: Rows, n_sites: int) -> None:
+        """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites."""
+        self.known = known._replace(rows=laid_out(known.rows))
+        self.shown = laid_out(rows)
+        self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
+        self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
+        rows, weight = self.known.rows, known.weight
+        self.precision = gram(rows, weight)
+        self.shift = pull(rows, weight * (known.target - rows.constant))
+
+    def solve(self, sites: Sites) -> Solution | None:
+        """The joint belief under the sites; None where it is not a distribution."""
+        tau = sites.tau
+        q = self.precision + gram(self.sites, tau) if len(tau) else self.precision.copy()
+        b = self.shift.copy()
+        if len(tau):
+            b += pull(self.sites, sites.shift - tau * self.sites.constant)
+        for site in sites.vectors:
+            _add_vectors(q, b, site)
+        if not len(b):
+            return Solution(b, q, 0.0, 0, (b, q))
+        if not np.isfinite(q.sum() + b.sum()):
+            return None
+        lower, failed = dpotrf(q, lower=1)
+        diagonal = np.diag(lower)
+        if failed or not (diagonal * diagonal > _ROUNDING * np.diag(q)).all():
+            return None
+        root = dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
+        mean = root @ (root.T @ b)
+        mean += root @ (root.T @ (b - q @ mean))  # one step of refinement: narrow sites lose digits otherwise
+        solution = Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q))
+        if sites.fixed is None:
+            return solution
+        assert sites.values is not None
+        return _conditioned(solution, take(self.sites, sites.fixed), sites.values)
+
+    def cavities(self, chosen: np.ndarray, sites: Sites) -> Cavities | None:
+        """The system is solved without all of them, and each is then conditioned on the others."""
+        some = np.ones(len(sites.tau))
+        some[chosen] = 0.0
+        rest = self.solve(sites._replace(shift=some * sites.shift, tau=some * sites.tau))
+        if rest is None:
+            return None
+        rows = take(self.site_rows, chosen)
+        return conditioned_cavities(chosen, sites, self.means(rows, rest), self.covariance(rows, rows, rest))
+
+    def naturals(self, rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray] | None:
+        """Shift and precision of rows that are all base scalars in their order; None of any others."""
+        if len(rows) != rows.n_columns or not is_base(rows) or solution.naturals is None:
+            return None
+        return solution.naturals if (rows.sparse.indices == np.arange(len(rows))).all() else None
+
+    def covariance(self, rows: Rows, others: Rows, solution: Solution) -> np.ndarray:
+        """Covariances of some rows with others."""
+        left = _whitened(rows, slice(0, len(rows)), solution.root)
+        return left @ _whitened(others, slice(0, len(others)), solution.root).T
+
+    def sample(self, rng: np.random.Generator, solution: Solution, n: int) -> np.ndarray:
+        """Draws of the base scalars."""
+        return solution.mean + rng.standard_normal((n, solution.root.shape[1])) @ solution.root.T
+
+    def marginals(self, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances of the rows that are wanted in every sweep."""
+        return moments(self.shown, solution)
+
+    def moments(self, rows: Rows, solution: Solution, d: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Means of any rows, and their variances, or the covariances of every d of them."""
+        if d is None:
+            return moments(rows, solution)
+        return self.means(rows, solution), covariances(rows, solution, d)
+
+    def means(self, rows: Rows, solution: Solution) -> np.ndarray:
+        """Means of any rows."""
+        return rows.constant + image(rows, solution.mean)
+
+    def log_mass(self, solution: Solution) -> float:
+        """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
+        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
+
+
+def laid_out(rows: Rows) -> Rows:
+    """Rows as one dense matrix, where that is small."""
+    n, n_columns = len(rows), rows.n_columns
+    if not n or n * n_columns > _LARGEST or not (rows.sparse.nnz or len(rows.dense) > 1):
+        return rows
+    if rows.sparse.nnz < 0.05 * n * n_columns and n_columns > 64 and not rows.dense:
+        return rows
+    whole = rows.sparse.toarray()
+    for x, columns in rows.dense:
+        whole[:, columns] += x
+    return Rows(sp.csr_array((n, n_columns)), ((whole, np.arange(n_columns)),), rows.constant)
+
+
+def gram(rows: Rows, weight: np.ndarray) -> np.ndarray:
+    """``A' diag(weight) A``."""
+    n_columns = rows.n_columns
+    total = np.zeros((n_columns, n_columns))
+    s = rows.sparse
+    if s.nnz:
+        weighted = sp.csr_array((s.data * np.repeat(weight, np.diff(s.indptr)), s.indices, s.indptr), shape=s.shape)
+        part = (s.T @ weighted).tocoo()
+        total[part.coords[0], part.coords[1]] += part.data
+    zero = np.zeros(len(rows))
+    for k, (x, columns) in enumerate(rows.dense):
+        own = dot_backward(x, zero, weight)[1]
+        if len(columns) == n_columns and columns[0] == 0 and columns[-1] == n_columns - 1:
+            total += own
+        else:
+            total[np.ix_(columns, columns)] += own
+        if s.nnz:
+            across = s.T @ (weight[:, None] * x)
+            total[:, columns] += across
+            total[columns] += across.T
+        for other, its in rows.dense[:k]:
+            across = other.T @ (weight[:, None] * x)
+            total[np.ix_(its, columns)] += across
+            total[np.ix_(columns, its)] += across.T
+    return total
+
+
+def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
+    """``A' value``."""
+    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
+    for x, columns in rows.dense:
+        total[columns] += x.T @ value
+    return total
+
+
+def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the rows."""
+    mean = rows.constant + image(rows, solution.mean)
+    if not rows.sparse.nnz and len(rows.dense) == 1:
+        x, columns = rows.dense[0]
+        root = solution.root if len(columns) == rows.n_columns else _root_of(solution.root, columns)
+        return mean, dot_forward(x, np.zeros(len(columns)), root=root)[1]
+    variance = np.zeros(len(rows))
+    if not rows.sparse.nnz and not rows.dense:
+        return mean, variance
+    step = max(1, _CHUNK // max(1, rows.n_columns))
+    for start in range(0, len(rows), step):
+        white = _whitened(rows, slice(start, min(start + step, len(rows))), solution.root)
+        variance[start : start + step] = np.einsum("ij,ij->i", white, white)
+    return mean, variance
+
+
+def covariances(rows: Rows, solution: Solution, d: int) -> np.ndarray:
+    """The ``(n / d, d, d)`` covariances of every d rows."""
+    white = _whitened(rows, slice(0, len(rows)), solution.root).reshape(len(rows) // d, d, -1)
+    return white @ np.swapaxes(white, 1, 2)
+
+
+def _whitened(rows: Rows, part: slice, root: np.ndarray) -> np.ndarray:
+    s = rows.sparse
+    if not rows.dense and part == slice(0, len(rows)) and is_base(rows):
+        return root[s.indices]
+    white = s[part] @ root
+    for x, columns in rows.dense:
+        white = white + x[part] @ root[columns]
+    return white
+
+
+def _root_of(root: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """A square root of the covariance of some base scalars."""
+    some = root[columns]
+    if len(columns) > 0.7 * root.shape[1]:
+        return some
+    return np.asarray(np.linalg.qr(some.T, mode="r")).T
+
+
+def _add_vectors(q: np.ndarray, b: np.ndarray, site: VectorSites) -> None:
+    """The sites on vectors, added in place."""
+    m, d = site.shift.shape
+    rows = site.rows
+    a = rows.sparse.toarray()
+    for x, columns in rows.dense:
+        a[:, columns] += x
+    a = a.reshape(m, d, -1)
+    weighted = site.precision @ a
+    q += np.einsum("mdi,mdj->ij", a, weighted, optimize=True)
+    constant = rows.constant.reshape(m, d)
+    b += np.einsum("mdi,md->i", a, site.shift - np.einsum("mij,mj->mi", site.precision, constant))
+
+
+def _conditioned(solution: Solution, rows: Rows, values: np.ndarray) -> Solution | None:
+    """The belief given that some expressions have exactly these values."""
+    white = _whitened(rows, slice(0, len(rows)), solution.root)  # (m, N)
+    gap = values - rows.constant - image(rows, solution.mean)
+    try:
+        lower = np.linalg.cholesky(white @ white.T)
+    except np.linalg.LinAlgError:
+        return None  # two values of one expression
+    half = sl.solve_triangular(lower, white, lower=True, check_finite=False)  # orthonormal rows
+    mean = solution.mean + solution.root @ (half.T @ sl.solve_triangular(lower, gap, lower=True, check_finite=False))
+    root = solution.root - (solution.root @ half.T) @ half
+    log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
+    return Solution(mean, root, log_det, solution.n_free - len(rows), None)

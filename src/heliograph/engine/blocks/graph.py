@@ -1,0 +1,54 @@
+"""The graph that a run works on: blocks in the place of the plates that are linear in Gaussian variables."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+from heliograph.engine.blocks.compile import Block, find_blocks, with_differences
+from heliograph.engine.blocks.plate import BlockFactor, port_of
+from heliograph.errors import AccuracyWarning, UnsupportedError
+from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.numerics.sparse import TooExpensiveError
+
+__all__ = ["with_blocks"]
+
+_NAMED = 4  # variables that a sentence names
+
+
+def with_blocks(graph: Graph, must: bool = False) -> Graph:
+    """The same model with one plate for every Gaussian block; the nodes keep their positions.
+
+    A block that is too expensive to solve jointly stays as it is, and a warning says so; with `must` that is an error.
+    """
+    graph = with_differences(graph)
+    met = {e.node for p in graph.plates for e in p.edges.values()}
+    factors: list[BlockFactor] = []
+    for block in find_blocks(graph):
+        outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
+        try:
+            factors.append(BlockFactor(graph, block, met & outside & set(block.nodes)))
+        except TooExpensiveError as error:
+            if must:
+                raise UnsupportedError(f"{_too_expensive(graph, block, error)}; use structure='auto'") from None
+            warnings.warn(
+                f"{_too_expensive(graph, block, error)}; they are factorised instead: correlations are lost, and their "
+                "standard deviations may be too small",
+                AccuracyWarning,
+                stacklevel=2,
+            )
+    gone = {k for f in factors for k in f.block.plates}
+    made = Graph(graph.nodes, [], graph.live)
+    for plate in graph.plates:
+        if plate.position not in gone:
+            made.plates.append(replace(plate, position=len(made.plates)))
+    for factor in factors:
+        edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
+        made.plates.append(Plate(len(made.plates), "block", factor, (), edges, parts=factor.parts))
+    return made
+
+
+def _too_expensive(graph: Graph, block: Block, error: TooExpensiveError) -> str:
+    names = [graph.nodes[k].name for k in block.nodes if graph.nodes[k].given and not graph.nodes[k].fully_observed]
+    shown = ", ".join(repr(n) for n in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    return f"variables {shown} are jointly Gaussian, but {error}"

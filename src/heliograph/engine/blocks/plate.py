@@ -1,0 +1,227 @@
+# pyright: basic
+"""A Gaussian block as one factor of the graph: it reads a message per expression and answers with the joint belief.
+
+To the rest of the engine a block is a plate with a port at every node of its own. What comes in at a port is the product of the
+messages that other factors sent to the node: a site ``exp(shift z - tau z^2 / 2)`` on every expression. What goes out is the
+marginal of the joint belief, divided by what came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.compile import Block
+from heliograph.engine.blocks.rows import Rows, joined
+from heliograph.engine.blocks.system import Cavities, Sites, VectorSites
+from heliograph.factors import Factor
+from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.graph.records import Graph
+
+__all__ = ["BlockFactor", "Joint", "port_of"]
+
+_DOMINATED = (
+    1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
+)
+_LOST = 1e-13  # of a marginal's precision: a cavity below this is the rounding of a division
+
+
+def port_of(node: int) -> str:
+    """The name of the port at a node."""
+    return f"n{node}"
+
+
+class Joint(NamedTuple):
+    """The joint belief of a block, and the marginals of the expressions that a run looks at in every sweep."""
+
+    solution: Any  # of the block's linear system
+    mean: np.ndarray  # (n,) of the sites and the other scalars that are shown
+    variance: np.ndarray  # (n,)
+    cavities: Cavities | None = None  # of sites that say so much more than the rest that a division would lose it
+
+
+class _Port(NamedTuple):
+    node: int
+    rows: Rows
+    dimension: int | None
+    start: int  # of its rows among those whose marginals a `Joint` holds; -1 where there are none
+
+
+class BlockFactor(Factor):
+    """The factor of one block."""
+
+    name = "block"
+    families: ClassVar = {}
+
+    def __init__(self, graph: Graph, block: Block, sites: set[int]) -> None:
+        """`sites` are the nodes at which other factors meet the block."""
+        self.block = block
+        free = [graph.nodes[k] for k in block.nodes if not graph.nodes[k].fully_observed]
+        scalar = [n for n in free if n.dimension is None and (n.position in sites or n.given)]
+        scalar.sort(key=lambda n: n.position not in sites)  # sites first
+        self.scalar_sites = tuple(port_of(n.position) for n in scalar if n.position in sites)
+        self.vector_sites = tuple(port_of(n.position) for n in free if n.position in sites and n.dimension is not None)
+        self.site_ports = frozenset((*self.scalar_sites, *self.vector_sites))
+        self.shown = frozenset(port_of(n.position) for n in free if n.position in sites or n.given)
+        ends = np.cumsum([0, *(len(block.rows[n.position]) for n in scalar)])
+        starts = {n.position: int(k) for n, k in zip(scalar, ends[:-1], strict=True)}
+        self.n_sites = int(ends[len(self.scalar_sites)])
+        self.at = {
+            port_of(n.position): _Port(n.position, block.rows[n.position], n.dimension, starts.get(n.position, -1))
+            for n in free
+        }
+        self.ports = tuple(self.at)  # type: ignore[misc]
+        rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
+        vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
+        self.system = system_for(block.known, rows, self.n_sites, vectors)
+        label = _components(self)
+        touched = {port: _labels(p.rows, label) for port, p in self.at.items()}
+        self._reads = _dependence(self, touched, int(label.max(initial=-1)) + 1)
+        # the connected part of the block that each entry of a node belongs to, -1 for constants
+        self.parts = {port: touched[port][:: p.dimension or 1] for port, p in self.at.items()}
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
+        return self._reads[to]
+
+    # ---- the joint belief -----------------------------------------------------------------------------------
+    def solve(self, sites: Mapping[str, Family]) -> Joint | None:
+        """The joint belief under the sites that came in; None where it is not a distribution."""
+        shift, tau = np.zeros(self.n_sites), np.zeros(self.n_sites)
+        places: list[np.ndarray] = []  # sites that other factors fix exactly
+        values: list[np.ndarray] = []
+        for port in self.scalar_sites:
+            message, start = sites[port], self.at[port].start
+            part = slice(start, start + message.size)
+            shift[part], tau[part] = message.naturals
+            if message.point is not None and message.is_point.any():
+                at = np.flatnonzero(message.is_point)
+                shift[start + at], tau[start + at] = 0.0, 0.0
+                places.append(start + at)
+                values.append(message.point[at])
+        vectors = tuple(
+            VectorSites(self.at[p].rows, *(np.asarray(a) for a in sites[p].naturals)) for p in self.vector_sites
+        )
+        said = Sites(shift, tau, vectors)
+        if places:
+            said = said._replace(fixed=np.concatenate(places), values=np.concatenate(values))
+        solution = self.system.solve(said)
+        if solution is None:
+            return None
+        mean, variance = self.system.marginals(solution)
+        strong = np.flatnonzero(tau * variance[: self.n_sites] > 1.0 - _DOMINATED)
+        cavities = self.system.cavities(strong, said) if len(strong) and not places else None
+        return Joint(solution, mean, variance, cavities)
+
+    def marginal(self, port: str, joint: Joint) -> Family:
+        """The belief of every entry of a node."""
+        _, rows, d, start = self.at[port]
+        if start >= 0:
+            part = slice(start, start + len(rows))
+            return Gaussian.from_mean_variance(joint.mean[part], joint.variance[part])
+        whole = self.system.naturals(rows, joint.solution) if d == len(rows) else None
+        if whole is not None:
+            return MultivariateGaussian.from_naturals((whole[0][None], whole[1][None]))
+        mean, variance = self.system.moments(rows, joint.solution, d)
+        if d is None:
+            return Gaussian.from_mean_variance(mean, variance)
+        return MultivariateGaussian(mean.reshape(-1, d), variance)
+
+    def answer(self, to: str, site: Family | None, joint: Joint | None) -> Family:
+        """The marginal divided by what came in; NaN where the joint belief is not a distribution."""
+        _, rows, d, _ = self.at[to]
+        if joint is None:
+            n = len(rows) // (d or 1)
+            if d is None:
+                return Gaussian.from_naturals((np.full(n, np.nan), np.full(n, np.nan)))
+            return MultivariateGaussian.from_naturals((np.full((n, d), np.nan), np.full((n, d, d), np.nan)))
+        belief = self.marginal(to, joint)
+        if site is None:
+            return belief
+        if d is not None:
+            return belief / site
+        cavity, start = _cavity(belief, site), self.at[to].start
+        if joint.cavities is not None:
+            at = joint.cavities.sites - start
+            mine = (at >= 0) & (at < len(rows))
+            at, tau = at[mine], 1.0 / joint.cavities.variance[mine]
+            cavity.naturals[0][at], cavity.naturals[1][at] = tau * joint.cavities.mean[mine], tau
+        return cavity
+
+    def log_mass(self, joint: Joint) -> float:
+        """``log`` of the block's integral under its sites, their statistics counted from the beliefs' means."""
+        return self.system.log_mass(joint.solution)
+
+    def centres(self, joint: Joint) -> dict[int, np.ndarray]:
+        """The mean of every node, entry by entry."""
+        found = {}
+        for node, rows, d, start in self.at.values():
+            mean = joint.mean[start : start + len(rows)] if start >= 0 else self.system.means(rows, joint.solution)
+            found[node] = mean if d is None else mean.reshape(-1, d)
+        return found
+
+
+def _cavity(belief: Family, site: Family) -> Gaussian:
+    """Belief over site; uniform where the site is exact, or where nothing but rounding is left of it."""
+    (h, p), (s, t) = belief.naturals, site.naturals
+    tau = p - t
+    lost = (np.abs(tau) <= _LOST * np.abs(p)) | site.is_point
+    naturals = np.where(lost, 0.0, h - s), np.where(lost, 0.0, tau)
+    if belief.point is None or not (belief.is_point & ~lost).any():
+        return Gaussian.from_naturals(naturals)
+    return Gaussian.from_naturals(naturals, np.where(lost, np.nan, belief.point))
+
+
+def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray], n: int) -> dict[str, frozenset[str]]:
+    """Which ports' sites the rows of each port hang on, other than each row on its own site."""
+    sites = [*factor.scalar_sites, *factor.vector_sites]
+    count = {p: np.bincount(touching[p][touching[p] >= 0], minlength=n) for p in sites}
+    for p in factor.vector_sites:  # the components of one vector are one site
+        count[p] = -(-count[p] // (factor.at[p].dimension or 1))
+    reads = {}
+    for port, at in touching.items():
+        mine = at[at >= 0]
+        found = []
+        for p in sites:
+            others = count[p][mine] if p != port else count[p][mine] - 1
+            if len(mine) and (others > 0).any():
+                found.append(p)
+        reads[port] = frozenset(found)
+    return reads
+
+
+def _components(factor: BlockFactor) -> np.ndarray:
+    """The number of the connected part that each base scalar belongs to."""
+    n = factor.block.n_columns
+    groups = [factor.block.known.rows, factor.system.site_rows, *(factor.at[p].rows for p in factor.vector_sites)]
+    i, j, n_rows = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
+    for rows in groups:
+        part = rows.sparse.tocoo()
+        i.append(n_rows + part.coords[0])
+        j.append(part.coords[1])
+        n_rows += len(rows)
+        for _, columns in rows.dense:  # one vector, all of whose scalars meet
+            i.append(np.full(len(columns), n_rows))
+            j.append(columns)
+            n_rows += 1
+    rows, columns = np.concatenate(i), n_rows + np.concatenate(j)
+    size = n_rows + n
+    _, label = connected_components(
+        sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), directed=False
+    )
+    return np.unique(label[n_rows:], return_inverse=True)[1] if n else np.zeros(0, dtype=int)
+
+
+def _labels(rows: Rows, label: np.ndarray) -> np.ndarray:
+    """The part that each row belongs to, -1 for rows without a variable."""
+    found = np.full(len(rows), -1)
+    some = np.diff(rows.sparse.indptr) > 0
+    found[some] = label[rows.sparse.indices[rows.sparse.indptr[:-1][some]]]
+    for _, columns in rows.dense:
+        found[:] = label[columns[0]]
+    return found

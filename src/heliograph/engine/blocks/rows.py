@@ -1,0 +1,174 @@
+# pyright: basic
+"""Affine expressions of base scalars, many rows at a time: ``z = S x + X x[columns] + ... + constant``.
+
+A sum, a shift, a scaled variable, a gathered entry and ``X @ w`` are all rows over the scalars that have a distribution of
+their own. Short rows are sparse; the rows of a long ``X @ w`` keep X as it was given, so that it is multiplied by BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "Rows",
+    "add",
+    "apply",
+    "base",
+    "constants",
+    "image",
+    "is_base",
+    "joined",
+    "minus",
+    "scale",
+    "take",
+    "touched",
+]
+
+_SHORT = 8  # entries of a row up to which it is kept sparse
+_FEW = 32  # rows up to which they are kept sparse whatever their length (a small matrix in a long chain)
+_SPARSE = 0.1  # share of entries that are not zero, below which a given matrix is kept sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Affine expressions of n rows over N base scalars."""
+
+    sparse: Any  # (n, N) CSR array
+    dense: tuple[tuple[np.ndarray, np.ndarray], ...]  # matrices (n, k) and the (k,) base scalars that they multiply
+    constant: np.ndarray  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.constant)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of base scalars."""
+        return self.sparse.shape[1]
+
+
+def constants(values: np.ndarray, n_columns: int) -> Rows:
+    """Rows without a variable."""
+    values = np.asarray(values, dtype=float).reshape(-1)
+    return Rows(sp.csr_array((len(values), n_columns)), (), values)
+
+
+def base(columns: np.ndarray, n_columns: int, known: np.ndarray | None = None) -> Rows:
+    """Base scalars as they are; where a column is -1 the row is the known value."""
+    columns = np.asarray(columns).reshape(-1)
+    n = len(columns)
+    free = columns >= 0
+    indptr = np.concatenate([[0], np.cumsum(free)])
+    sparse = sp.csr_array((np.ones(int(free.sum())), columns[free], indptr), shape=(n, n_columns))
+    constant = np.zeros(n) if known is None else np.where(free, 0.0, np.asarray(known, dtype=float).reshape(-1))
+    return Rows(sparse, (), constant)
+
+
+def take(rows: Rows, index: np.ndarray | None) -> Rows:
+    """Some rows, in the order of `index`; None: all of them."""
+    if index is None:
+        return rows
+    return Rows(rows.sparse[index], tuple((x[index], columns) for x, columns in rows.dense), rows.constant[index])
+
+
+def scale(rows: Rows, factor: np.ndarray) -> Rows:
+    """Every row times its own number."""
+    factor = np.broadcast_to(np.asarray(factor, dtype=float), (len(rows),))
+    s = rows.sparse
+    sparse = sp.csr_array((s.data * np.repeat(factor, np.diff(s.indptr)), s.indices, s.indptr), shape=s.shape)
+    return Rows(sparse, tuple((factor[:, None] * x, c) for x, c in rows.dense), factor * rows.constant)
+
+
+def add(a: Rows, b: Rows) -> Rows:
+    """The sum, row by row."""
+    dense = list(a.dense)
+    for x, columns in b.dense:
+        same = [k for k, (_, c) in enumerate(dense) if c is columns or np.array_equal(c, columns)]
+        if same:
+            dense[same[0]] = (dense[same[0]][0] + x, columns)
+        else:
+            dense.append((x, columns))
+    sparse = b.sparse if not a.sparse.nnz else a.sparse if not b.sparse.nnz else a.sparse + b.sparse
+    return Rows(sparse, tuple(dense), a.constant + b.constant)
+
+
+def minus(a: Rows, b: Rows) -> Rows:
+    """The difference, row by row."""
+    return add(a, scale(b, np.full(len(b), -1.0)))
+
+
+def apply(matrix: Any, rows: Rows) -> Rows:
+    """``matrix @ rows``, a dense or CSR matrix; a long dense one over many scalars stays dense."""
+    constant = np.asarray(matrix @ rows.constant).reshape(-1)
+    if not sp.issparse(matrix) and _worth_dense(matrix) and not rows.dense:
+        columns = np.unique(rows.sparse.indices)
+        part = rows.sparse[:, columns]
+        identity = part.nnz == len(columns) == part.shape[0] and bool((part.data == 1).all())
+        if identity and np.array_equal(part.indices, np.arange(len(columns))):
+            return Rows(sp.csr_array((matrix.shape[0], rows.n_columns)), ((matrix, columns),), constant)
+        return Rows(sp.csr_array((matrix.shape[0], rows.n_columns)), ((matrix @ part.toarray(), columns),), constant)
+    dense = tuple((np.asarray(matrix @ x), columns) for x, columns in rows.dense)
+    return Rows(sp.csr_array(sp.csr_array(matrix) @ rows.sparse), dense, constant)
+
+
+def _worth_dense(matrix: np.ndarray) -> bool:
+    n, k = matrix.shape
+    return bool(n > _FEW and k > _SHORT and np.count_nonzero(matrix) > _SPARSE * matrix.size)
+
+
+def joined(parts: Sequence[Rows], n_columns: int) -> Rows:
+    """The rows of all parts, one below the other."""
+    parts = [p for p in parts if len(p)]
+    if not parts:
+        return constants(np.zeros(0), n_columns)
+    if len(parts) == 1:
+        return parts[0]
+    sparse = sp.csr_array(sp.vstack([p.sparse for p in parts], format="csr"))
+    groups: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []  # columns, and the matrices of the parts on them
+    for k, part in enumerate(parts):
+        for x, columns in part.dense:
+            same = next((g for c, g in groups if c is columns or np.array_equal(c, columns)), None)
+            if same is None:
+                groups.append((columns, [(k, x)]))
+            else:
+                same.append((k, x))
+    starts = np.cumsum([0, *(len(p) for p in parts)])
+    dense = []
+    for columns, matrices in groups:
+        whole = np.zeros((starts[-1], len(columns)))
+        for k, x in matrices:
+            whole[starts[k] : starts[k + 1]] += x
+        dense.append((whole, columns))
+    return Rows(sparse, tuple(dense), np.concatenate([p.constant for p in parts]))
+
+
+def image(rows: Rows, x: np.ndarray) -> np.ndarray:
+    """The values of the rows at base scalars x, without the constants."""
+    value = rows.sparse @ x if rows.sparse.nnz else np.zeros(len(rows))
+    for matrix, columns in rows.dense:
+        value = value + matrix @ x[columns]
+    return value
+
+
+def is_base(rows: Rows) -> bool:
+    """Whether every row is one base scalar as it is."""
+    s = rows.sparse
+    plain = not rows.dense and s.nnz == len(rows) and not rows.constant.any()
+    return bool(plain and (s.data == 1.0).all() and (s.indptr == np.arange(len(rows) + 1)).all())
+
+
+def touched(rows: Rows) -> np.ndarray:
+    """Which rows hold a variable at all, ``(n,)`` bool."""
+    some = np.diff(rows.sparse.indptr) > 0
+    if rows.sparse.nnz:
+        size = np.bincount(
+            np.repeat(np.arange(len(rows)), np.diff(rows.sparse.indptr)), np.abs(rows.sparse.data), len(rows)
+        )
+        some &= size > 0
+    for matrix, _ in rows.dense:
+        some |= (matrix != 0).any(axis=1)
+    return some

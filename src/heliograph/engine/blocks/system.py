@@ -1,0 +1,113 @@
+# pyright: basic
+"""What a block asks of its linear system, dense or sparse."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from heliograph.engine.blocks.rows import Rows
+
+__all__ = ["Cavities", "Sites", "System", "VectorSites", "conditioned_cavities"]
+
+_MOST_APART = 32  # sites that are conditioned on one another one by one
+
+
+class VectorSites(NamedTuple):
+    """Messages on vectors of expressions: d rows each, with a precision matrix."""
+
+    rows: Rows  # (m d,)
+    shift: np.ndarray  # (m, d)
+    precision: np.ndarray  # (m, d, d)
+
+
+class Sites(NamedTuple):
+    """What other factors say of the expressions of a block."""
+
+    shift: np.ndarray  # (n,) exp(shift z - tau z^2 / 2)
+    tau: np.ndarray  # (n,)
+    vectors: tuple[VectorSites, ...] = ()
+    fixed: np.ndarray | None = None  # (m,) numbers of sites whose value is known exactly
+    values: np.ndarray | None = None  # (m,)
+
+
+class Cavities(NamedTuple):
+    """What is known of some expressions without their own sites."""
+
+    sites: np.ndarray  # (m,) their numbers
+    mean: np.ndarray  # (m,)
+    variance: np.ndarray  # (m,)
+
+
+class System(Protocol):
+    """The linear system of one block; a solution is whatever `solve` gives."""
+
+    @property
+    def site_rows(self) -> Rows:
+        """The expressions that hold sites."""
+        ...
+
+    def solve(self, sites: Sites) -> Any | None:
+        """The joint belief; None where it is not a distribution."""
+        ...
+
+    def marginals(self, solution: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances of the expressions that are wanted in every sweep: the sites first."""
+        ...
+
+    def means(self, rows: Rows, solution: Any) -> np.ndarray:
+        """Means of any expressions."""
+        ...
+
+    def moments(self, rows: Rows, solution: Any, d: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Means of any expressions, and their variances, or the covariances of every d of them."""
+        ...
+
+    def naturals(self, rows: Rows, solution: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Shift and precision of rows that are all base scalars in their order, where the system has them."""
+        ...
+
+    def covariance(self, rows: Rows, others: Rows, solution: Any) -> np.ndarray:
+        """Covariances of some expressions with others."""
+        ...
+
+    def sample(self, rng: np.random.Generator, solution: Any, n: int) -> np.ndarray:
+        """Draws ``(n, N)`` of the base scalars."""
+        ...
+
+    def log_mass(self, solution: Any) -> float:
+        """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
+        ...
+
+    def cavities(self, chosen: np.ndarray, sites: Sites) -> Cavities | None:
+        """The beliefs of some sites' expressions without their own sites, none of which is subtracted."""
+        ...
+
+
+def conditioned_cavities(chosen: np.ndarray, sites: Sites, mean: np.ndarray, covariance: np.ndarray) -> Cavities:
+    """The belief of each expression given the sites of the others, from one without all of these sites.
+
+    Parameters
+    ----------
+    chosen
+        Numbers of the sites, (m,).
+    sites
+        All sites.
+    mean, covariance
+        Of the chosen expressions, without their sites: (m,) and (m, m).
+    """
+    value, noise = sites.shift[chosen] / sites.tau[chosen], 1.0 / sites.tau[chosen]
+    m, v = mean.copy(), np.diag(covariance).copy()
+    if len(chosen) > _MOST_APART:
+        inverse = np.linalg.inv(covariance + np.diag(noise))
+        own = np.diag(inverse)
+        m, v = value - inverse @ (value - mean) / own, 1.0 / own - noise
+    else:
+        for k in range(len(chosen)) if len(chosen) > 1 else ():
+            others = np.delete(np.arange(len(chosen)), k)
+            weight = np.linalg.solve(covariance[np.ix_(others, others)] + np.diag(noise[others]), covariance[others, k])
+            m[k] += weight @ (value[others] - mean[others])
+            v[k] -= weight @ covariance[others, k]
+    good = np.isfinite(m) & (v > 0)
+    return Cavities(chosen[good], m[good], v[good])

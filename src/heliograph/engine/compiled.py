@@ -1,0 +1,68 @@
+"""A model made ready to run: a graph that no longer changes, the kind of every plate, and the order of messages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from heliograph.engine.blocks.graph import with_blocks
+from heliograph.engine.plates import Exchange, PlateKind, compile_plates
+from heliograph.engine.plates.block import BlockPlate
+from heliograph.engine.schedule import Schedule, Task, plan
+from heliograph.engine.tables import Rows
+from heliograph.graph.records import Graph, Node
+
+__all__ = ["CompiledModel", "compile_model"]
+
+
+class CompiledModel(NamedTuple):
+    """The part of a run that stays the same, shared with the posteriors that it gives."""
+
+    graph: Graph
+    plates: tuple[PlateKind, ...]
+    schedule: Schedule
+    late: frozenset[int]  # nodes to which some messages are sent only when a posterior is read
+    met: frozenset[int]  # nodes of blocks that other factors meet: where their beliefs rest, so does the joint one
+
+    def send(self, exchange: Exchange, task: Task, damping: float = 0.0, rows: Rows = None) -> None:
+        """Send one direction of one plate."""
+        self.plates[task.plate].send(exchange, task, damping, rows)
+
+    @property
+    def n_learned(self) -> int:
+        """The number of messages of black boxes in a sweep, all directions counted."""
+        tasks = (*self.schedule.once, *self.schedule.sweep) or self.schedule.final
+        return sum(self.plates[t.plate].n_learned for t in tasks)
+
+    @property
+    def learning_plates(self) -> list[int]:
+        """The positions of the plates whose messages are learned."""
+        return [k for k, plate in enumerate(self.plates) if plate.n_learned]
+
+    @property
+    def blocks(self) -> list[BlockPlate]:
+        """The Gaussian blocks."""
+        return [p for p in self.plates if isinstance(p, BlockPlate)]
+
+    @property
+    def joint_tasks(self) -> list[Task]:
+        """What blocks send in a sweep."""
+        return [t for t in self.schedule.sweep if self.graph.plates[t.plate].edges[t.to].joint]
+
+    def watched(self) -> list[Node]:
+        """The nodes whose beliefs show whether the run has settled: the user's, or all where none is the user's."""
+        free = [n for n in self.graph.nodes if not n.fully_observed and n.position not in self.late]
+        shown = [n for n in free if n.given or n.position in self.met]
+        return shown if any(n.given for n in shown) else free
+
+
+def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
+    """Choose what is kept joint, the kind of every plate and the phase of every message."""
+    graph = with_blocks(graph, must=structure == "joint") if structure != "factorised" else graph
+    plates = compile_plates(graph)
+    schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
+    in_loop = {*schedule.once, *schedule.sweep}
+    every = {Task(p.position, port) for p in graph.plates for port in p.edges}
+    late = frozenset(graph.plates[t.plate].edges[t.to].node for t in every - in_loop)
+    joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
+    met = joint & {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
+    return CompiledModel(graph, plates, schedule, late, frozenset(met))

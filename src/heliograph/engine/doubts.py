@@ -1,0 +1,48 @@
+"""The warnings of `infer`: everything that a user should know before trusting a posterior."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from heliograph.engine.posterior import Posterior
+from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
+from heliograph.graph.loops import variables_in_loops
+from heliograph.graph.records import Graph
+
+__all__ = ["warn_of_doubts"]
+
+_NAMED = 6  # variables that a sentence names
+_CALLER = 5  # frames from a warning to the line that called `infer`
+
+
+def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None:
+    """Warn of everything that a user should know before trusting the posterior."""
+    if posterior.unsent.n_failed:
+        warnings.warn(posterior.status, OracleWarning, stacklevel=_CALLER)
+    elif not posterior.converged:
+        warnings.warn(f"not converged: {posterior.status}", ConvergenceWarning, stacklevel=_CALLER)
+    loops = variables_in_loops(graph)
+    if loops:
+        names = ", ".join(repr(name) for name in loops[:_NAMED]) + (", ..." if len(loops) > _NAMED else "")
+        warnings.warn(
+            f"variables {names} are factorised in a loop: correlations are lost, so that their standard deviations, and those "
+            "of what depends on them, may be too small and the evidence off; one vector with X @ w keeps its correlations",
+            AccuracyWarning,
+            stacklevel=_CALLER,
+        )
+    if np.isnan(posterior.error_estimate):
+        warnings.warn(
+            "this operator predicts messages without saying how wrong they may be, so nothing is known of the posterior's "
+            'error; operator="learned" estimates it, and operator="ask" predicts nothing',
+            AccuracyWarning,
+            stacklevel=_CALLER,
+        )
+    if posterior.error_estimate > tolerance > 0 and not posterior.unsent.n_failed:
+        warnings.warn(
+            f"learned or sampled messages may have added {posterior.error_estimate:.2g} nats to the posterior's error, more "
+            f"than tolerance={tolerance:g}; give the oracle more draws, or raise tolerance=",
+            AccuracyWarning,
+            stacklevel=_CALLER,
+        )

@@ -1,0 +1,125 @@
+"""The settings of `steps` and `infer`, listed once, and how a function takes them as keywords."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from heliograph.engine.stopping import StopRule, after, changed_less_than
+from heliograph.operators.protocol import Operator
+
+__all__ = ["InferOptions", "StepOptions", "with_options"]
+
+_SETTLED = 1e-3  # of the tolerated posterior error, that beliefs may move in the last sweep
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOptions:
+    """The settings of a run of expectation propagation, one sweep after another.
+
+    Attributes
+    ----------
+    operator
+        How black-box factors get their messages: "learned", "kjit", "forest", "neural", "ask", or an object.
+    oracle
+        What answers for black boxes: a name, an object, or None for each factor's own.
+    schedule
+        "parallel" (a whole plate at once) or "sequential" (element by element, forwards and backwards in turn); both have the same
+        fixed points.
+    damping
+        The share of the old message that is kept, in [0, 1); None adapts it: none at first, more when a sweep
+        diverges or stalls.
+    power
+        The power of power EP; 1 is plain EP.
+    improper
+        The policy for messages that are not distributions: "auto", "keep mean", "allow" or "skip".
+    tolerance
+        The posterior error in nats that is tolerated: of learned messages, and (a thousandth of it) of the change in
+        the last sweep.
+    max_sweeps
+        The run stops after this many sweeps, settled or not.
+    stop
+        A stopping rule that replaces `tolerance` and `max_sweeps`, such as ``changed_less_than(1e-6) | after(50)``.
+    seed
+        Of everything random: a whole number or a generator.
+    executor
+        Of `concurrent.futures`, for oracles that can share their work.
+    structure
+        "auto" keeps what is jointly Gaussian joint, unless that is too expensive, which a warning says; with "joint" that is
+        an error; "factorised" sends messages between single variables.
+    """
+
+    operator: str | Operator = "learned"
+    oracle: Any = None
+    schedule: str = "parallel"
+    damping: float | None = None
+    power: float = 1.0
+    improper: str = "auto"
+    tolerance: float = 1e-3
+    max_sweeps: int = 200
+    stop: StopRule | None = None
+    seed: int | np.random.Generator | np.random.SeedSequence = 0
+    executor: Executor | None = None
+    structure: str = "auto"
+
+    @property
+    def rule(self) -> StopRule:
+        """The rule that ends the run."""
+        return self.stop if self.stop is not None else changed_less_than(self.settled) | after(self.max_sweeps)
+
+    @property
+    def settled(self) -> float:
+        """Nats that the beliefs may move in the last sweep, unless the stopping rule has a limit of its own."""
+        return self.tolerance * _SETTLED
+
+    def generator(self) -> np.random.Generator:
+        """The source of everything random in the run; a generator that was given goes on where it is."""
+        return self.seed if isinstance(self.seed, np.random.Generator) else np.random.default_rng(self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferOptions(StepOptions):
+    """`StepOptions`, and whether progress is shown.
+
+    Attributes
+    ----------
+    progress
+        True, False, or None for a terminal only.
+    """
+
+    progress: bool | None = None
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+M = TypeVar("M")
+O = TypeVar("O")
+
+
+def with_options(
+    options: Callable[P, O],
+) -> Callable[[Callable[[M, O], R]], Callable[Concatenate[M, P], R]]:
+    """Let a function of a model and a record of options take the fields of the record as keywords of its own."""
+
+    def decorate(function: Callable[[M, O], R]) -> Callable[Concatenate[M, P], R]:
+        first, _ = inspect.signature(function).parameters.values()
+        fields = inspect.signature(options).parameters
+
+        @functools.wraps(function)
+        def wrapper(model: M, *args: P.args, **settings: P.kwargs) -> R:
+            for name in settings:
+                if name not in fields:
+                    raise TypeError(f"{function.__name__}() has no setting {name!r}; there are {', '.join(fields)}")
+            return function(model, options(*args, **settings))
+
+        returns = inspect.signature(function).return_annotation
+        wrapper.__signature__ = inspect.Signature([first, *fields.values()], return_annotation=returns)  # type: ignore[attr-defined]
+        return wrapper
+
+    return decorate

@@ -1,0 +1,79 @@
+"""A Gaussian block in a run: one linear system per sweep answers every port."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heliograph.engine.blocks.plate import BlockFactor, Joint
+from heliograph.engine.plates.exchange import Exchange
+from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.schedule import Task
+from heliograph.engine.tables import Rows, Tables
+from heliograph.families import Family
+from heliograph.graph.records import Plate
+
+__all__ = ["BlockPlate"]
+
+
+class BlockPlate:
+    """Messages by `BlockFactor`; the joint belief is solved for once, however many ports are told about it."""
+
+    n_learned = 0
+
+    def __init__(self, plate: Plate, factor: BlockFactor) -> None:
+        self.plate = plate
+        self.factor = factor
+        self._latest: tuple[Tables, int, Joint | None] | None = None  # the messages, and the belief under them
+
+    def reads(self, to: str) -> tuple[str, ...]:
+        """The ports with sites that are connected with this one."""
+        return tuple(self.factor.depends(to, frozenset()))
+
+    def start(self, rng: np.random.Generator, tables: Tables) -> None:
+        """A block speaks first: the other factors answer to its marginals."""
+        joint = self.joint(tables)
+        if joint is not None:
+            for port in self.factor.ports:
+                if port in self.factor.shown:
+                    self._store(tables, port, joint)
+
+    def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
+        """The marginals of the joint belief, without what came in; a block is exact, and never damped."""
+        self._store(exchange.tables, task.to, self.joint(exchange.tables))
+        exchange.counts.n_messages += exchange.tables.sent[task].size
+
+    def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
+        """As `send`."""
+        self.send(exchange, task, 0.0)
+
+    def log_z(self, tables: Tables) -> np.ndarray | None:
+        """Nothing can be impossible in a block by itself."""
+        return None
+
+    def log_evidence(self, at: EvidencePoint) -> float:
+        """The block's integral under its sites; its nodes count here, and nowhere else."""
+        joint = self.joint(at.exchange.tables)
+        return np.nan if joint is None else self.factor.log_mass(joint)
+
+    def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """The means of the joint belief."""
+        joint = self.joint(tables)
+        return {} if joint is None else {n: m for n, m in self.factor.centres(joint).items() if n in known}
+
+    # ---- the joint belief -----------------------------------------------------------------------------------
+    def joint(self, tables: Tables) -> Joint | None:
+        """The joint belief under the messages of a table; None where it is not a distribution."""
+        if self._latest is not None and self._latest[0] is tables and self._latest[1] == tables.n_changes:
+            return self._latest[2]
+        joint = self.factor.solve(self.sites(tables))
+        self._latest = tables, tables.n_changes, joint
+        return joint
+
+    def sites(self, tables: Tables) -> dict[str, Family]:
+        """What other factors say of the expressions of the block, by port."""
+        return {port: tables.others(self.plate, port) for port in self.factor.site_ports}
+
+    def _store(self, tables: Tables, port: str, joint: Joint | None) -> None:
+        site = tables.others(self.plate, port) if port in self.factor.site_ports else None
+        tables.store(self.plate, port, self.factor.answer(port, site, joint), None)
+        self._latest = tables, tables.n_changes, joint  # what a block says does not change what it was told

@@ -1,0 +1,26 @@
+"""The choice of a kind for every plate, made once when a run is compiled."""
+
+from __future__ import annotations
+
+from heliograph.engine.blocks.plate import BlockFactor
+from heliograph.engine.plates.block import BlockPlate
+from heliograph.engine.plates.learned import LearnedPlate
+from heliograph.engine.plates.plain import PlainPlate
+from heliograph.engine.plates.protocol import PlateKind
+from heliograph.engine.plates.shared_vector import SharedVectorPlate
+from heliograph.graph.records import Graph, Plate
+
+__all__ = ["compile_plates"]
+
+
+def compile_plates(graph: Graph) -> tuple[PlateKind, ...]:
+    """Choose the kind of every plate of a graph, in its order."""
+    return tuple(_kind(graph, plate) for plate in graph.plates)
+
+
+def _kind(graph: Graph, plate: Plate) -> PlateKind:
+    if isinstance(plate.factor, BlockFactor):
+        return BlockPlate(plate, plate.factor)
+    if any(edge.shared for edge in plate.edges.values()):
+        return SharedVectorPlate(graph, plate)
+    return LearnedPlate(graph, plate) if plate.factor.learns else PlainPlate(graph, plate)

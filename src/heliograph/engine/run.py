@@ -1,0 +1,195 @@
+"""One run: sweep, measure, damp, undo sweeps that diverged, and decide after every sweep whether it was the last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import count, pairwise
+
+import numpy as np
+
+from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
+from heliograph.engine.merging import copied
+from heliograph.engine.options import StepOptions
+from heliograph.engine.pace import Pace
+from heliograph.engine.plates import Counts, Exchange
+from heliograph.engine.posterior import Posterior
+from heliograph.engine.schedule import tied_plates
+from heliograph.engine.status import status
+from heliograph.engine.sweep_info import SweepInfo
+from heliograph.engine.tables import Tables
+from heliograph.engine.trace import Trace
+from heliograph.factors.black_box import RunOptions
+from heliograph.families import Family
+from heliograph.graph.shared import shared_by_factor
+from heliograph.numerics.blas_threads import one_blas_thread
+
+__all__ = ["Run"]
+
+_AT_REST = 5  # sweeps without change in which some messages could not be computed: they never will be
+_MOST_VISITS = 50  # groups of elements after each of which a block is solved, in the sequential schedule
+_HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after which more sweeps would show nothing
+
+
+class Run:
+    """The state of one run of the loop: `sweeps` goes through it, `posterior` reads it at any time."""
+
+    def __init__(self, compiled: CompiledModel, options: StepOptions) -> None:
+        self.compiled = compiled
+        self.options = options
+        self.trace = Trace()
+        self.tables = Tables(compiled.graph)
+        self._rng = options.generator()
+        self._exchange = Exchange(self.tables, options.improper, options.power, self._learning())
+        self._sequential = options.schedule == "sequential"
+        self._tied = tied_plates(compiled.graph, compiled.schedule.sweep) if self._sequential else ()
+        self._pace = Pace(options.damping)
+        self._rule = options.rule
+        self._limit = options.settled if self._rule.limit is None else self._rule.limit
+        self._watched = compiled.watched()
+        joint = {k for kind in compiled.blocks for k in kind.factor.block.nodes}
+        self._jointly = [n.position in joint for n in self._watched]
+        self._before: list[Family] = []  # beliefs after the last sweep that was not undone
+        self._older: list[Family] | None = None  # and after the one before it
+        self._at_rest = 0  # sweeps in a row that moved nothing and could not send everything
+
+    def _learning(self) -> RunOptions:
+        """The settings of the run as black boxes need them."""
+        options, compiled = self.options, self.compiled
+        return RunOptions(
+            rng=self._rng,
+            operator=options.operator,
+            oracle=options.oracle,
+            tolerance=options.tolerance,
+            executor=options.executor,
+            n_factors=compiled.n_learned,
+            shared=shared_by_factor(compiled.graph, compiled.learning_plates),
+        )
+
+    # ---- the loop -----------------------------------------------------------------------------------------------
+    def sweeps(self) -> Iterator[tuple[SweepInfo, bool]]:
+        """Yield the record of every sweep, and whether the beliefs have settled when it is the last."""
+        start = _clock()
+        for task in self.compiled.schedule.once:
+            self.compiled.send(self._exchange, task)
+        for plate in self.compiled.plates:
+            plate.start(self._rng, self.tables)
+        if not self.compiled.schedule.sweep:
+            self.trace.single_pass = info = self._info(1, Motion(0.0, "", False), 0.0, 0.0, start)
+            yield info, info.settled(self._limit)
+            return
+        if self._sequential:
+            self.tables.own()
+        self._before = self._beliefs()
+        for sweep in count(1):
+            info, last = self._sweep(sweep, start)
+            yield info, last and info.settled(self._limit)
+            if last:
+                return
+            start = _clock()
+
+    def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
+        """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
+        pace = self._pace
+        kept = self.tables.snapshot(copy=self._sequential)
+        self._exchange.sweep, self._exchange.replies = sweep, {}
+        with one_blas_thread():  # entered once here, it costs nothing in every message
+            self._send(sweep)
+        beliefs = self._beliefs()
+        moved = motion(self._watched, beliefs, self._before)
+        moved = moved._replace(broken=moved.broken and pace.adaptive)
+        change, to_go = pace.undamped(moved.change), np.inf
+        if moved.broken:
+            self.tables.restore(kept, copy=self._sequential)
+        elif self._older is not None and change <= max(self._limit, 4.0 * self._exchange.counts.noise):
+            to_go = self._to_go(beliefs, self._before, self._older)
+            if pace.damping:  # the beliefs are at rest with damping; would they be without?
+                change = max(change, self._undamped_change(beliefs))
+        info = self._info(sweep, moved, change, to_go, start)
+        self.trace.sweeps.append(info)
+        stuck = moved.broken and pace.exhausted
+        if moved.broken:
+            pace.failed()
+        else:
+            older = self._older
+            pace.note(change, lambda: older is not None and drifting(beliefs, self._before, older))
+            self._older, self._before = self._before, beliefs
+        return info, self._is_last(info, stuck)
+
+    def _is_last(self, info: SweepInfo, stuck: bool) -> bool:
+        """Return whether to stop: by the rule, or because no further sweep could change anything."""
+        self._at_rest = self._at_rest + 1 if info.n_unsent and info.change <= self._limit else 0
+        stuck |= self._rule.limit is not None and self._at_rest >= _AT_REST
+        return stuck or (self._rule(info) and not (info.rolled_back and np.isfinite(info.change)))
+
+    def _send(self, sweep: int) -> None:
+        damping, compiled, exchange = self._pace.damping, self.compiled, self._exchange
+        if not self._sequential:
+            for task in compiled.schedule.sweep:
+                compiled.send(exchange, task, damping)
+            return
+        forwards = sweep % 2 == 1  # forwards, then backwards: two sweeps are exact on a chain
+        blocks = compiled.joint_tasks
+        for group in self._tied if forwards else self._tied[::-1]:
+            visits = _visits(group.size, _MOST_VISITS if blocks else group.size)
+            for rows in visits if forwards else visits[::-1]:
+                for task in group.tasks:
+                    compiled.send(exchange, task, damping, rows)
+                for task in blocks:
+                    compiled.send(exchange, task)
+        self.tables.refresh()
+
+    # ---- measuring ----------------------------------------------------------------------------------------------
+    def _beliefs(self) -> list[Family]:
+        beliefs = [self.tables.belief(node) for node in self._watched]
+        return [copied(b) for b in beliefs] if self._sequential else beliefs  # rows are changed in place
+
+    def _to_go(self, new: list[Family], old: list[Family], older: list[Family]) -> float:
+        """Nats that the beliefs may still move; where fresh draws never stop moving them, those of the last two sweeps."""
+        if self._exchange.counts.noise:
+            return motion(self._watched, new, older).change
+        return still_to_go(new, old, older, self._jointly)
+
+    def _undamped_change(self, beliefs: list[Family]) -> float:
+        """The change of one more sweep without damping; black boxes repeat their messages of this sweep."""
+        tables = self.tables.view(copy=self._sequential)
+        exchange = self._exchange.over(tables)
+        with one_blas_thread():
+            for task in self.compiled.schedule.sweep:
+                self.compiled.plates[task.plate].repeat(exchange, task, self._exchange)
+        return motion(self._watched, [tables.belief(node) for node in self._watched], beliefs).change
+
+    def _info(self, sweep: int, moved: Motion, change: float, to_go: float, start: float) -> SweepInfo:
+        self._exchange.learning.error_estimate()  # closes the sweep: the estimate is of the latest messages only
+        c, self._exchange.counts = self._exchange.counts, Counts()
+        self.trace.invocations.extend(c.invocations)
+        info = SweepInfo(
+            sweep, change, moved.moving, self._pace.damping, moved.broken, c.n_messages, c.n_improper, c.n_skipped,
+            c.n_failed, c.n_asked, c.n_evaluations, c.noise, _clock() - start, c.seconds_oracle, c.seconds_learning,
+            c.seconds_prediction, to_go, len(self._exchange.unsent), self.options.tolerance,
+        )  # fmt: skip
+        if c.noise and self._pace.stalled >= _HIDDEN and change <= info.noise_floor:
+            info = info._replace(hidden=not info.settled(self._limit))
+        return info
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    def posterior(self, info: SweepInfo, converged: bool) -> Posterior:
+        """The beliefs after a sweep, over a view of the messages that later sweeps leave alone."""
+        unsent = self._exchange.unsent.copy()
+        exchange = self._exchange.over(self.tables.view(copy=self._sequential), unsent)
+        single_pass = not self.compiled.schedule.sweep
+        words = status(self.compiled.graph, info, converged, unsent, single_pass=single_pass)
+        estimate = self._exchange.learning.error_estimate()
+        return Posterior(self.compiled, exchange, self.trace, converged, words, estimate)
+
+
+def _visits(size: int, most: int) -> list[slice]:
+    """The elements of tied plates in their order: one at a time, or in equal groups where there would be too many."""
+    ends = np.linspace(0, size, min(size, most) + 1).astype(int)
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+def _clock() -> float:
+    """Seconds for measuring work."""
+    return time.perf_counter()

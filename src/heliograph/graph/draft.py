@@ -1,0 +1,140 @@
+"""A graph under construction: it grows by a node or a plate at a time, and a call that fails leaves it as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
+
+from heliograph.errors import ModelError
+from heliograph.families import Family
+from heliograph.graph.contradictions import Limits, Statement
+from heliograph.graph.records import Graph, Node, Plate
+
+__all__ = ["Draft"]
+
+
+class Draft:
+    """The graph that the functions of the modelling language write to; every model has one.
+
+    Attributes
+    ----------
+    graph
+        Nodes and plates so far.
+    names
+        The names that are taken.
+    stacks
+        Vectors of scalars, by the scalars: the same scalars make the same vector.
+    limits, statements
+        The values that constraints and observations leave to the variables, and these statements, each with the node
+        whose observed values make it.
+    """
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.names: set[str] = set()
+        self.stacks: dict[Hashable, Node] = {}
+        self.limits = Limits()
+        self.statements: list[tuple[Node, Statement]] = []
+        self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
+        self._n_written = 0  # nodes, expressions included
+        self._n_entries = 0  # of all base nodes
+        self._undo: list[Callable[[], object]] = []  # how to take back every change since the outermost call began
+        self._depth = 0  # how many calls of the language are inside one another
+
+    # ---- transactions -------------------------------------------------------------------------------------------
+    @contextmanager
+    def transaction(self) -> Generator[None, None, None]:
+        """Take back everything that was changed inside if it ends in an exception."""
+        mark = len(self._undo)
+        self._depth += 1
+        try:
+            yield
+        except BaseException:
+            while len(self._undo) > mark:
+                self._undo.pop()()
+            raise
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._undo.clear()
+
+    def record(self, undo: Callable[[], object]) -> None:
+        """Note how to take back the change just made."""
+        if self._depth:
+            self._undo.append(undo)
+
+    # ---- nodes --------------------------------------------------------------------------------------------------
+    def node(self, name: str, family: type[Family], shape: tuple[int, ...], dimension: int | None, given: bool) -> Node:
+        """Make a base node and put it into the graph; `given` says that the user named it."""
+        if given:
+            self.check_name(name)
+        if 0 in shape:
+            raise ModelError(f"variable {name!r}: it has no entries, its shape is {shape}; leave it out of the model")
+        node = Node(-1, name, family, shape, dimension, given)
+        self.number(node)
+        self.enter(node)
+        return node
+
+    def check_name(self, name: object) -> None:
+        """Refuse what is no name, and names that are taken."""
+        if not isinstance(name, str) or not name:
+            raise ModelError("a variable needs a name, for example model.gaussian('w', ...)")
+        if name in self.names:
+            raise ModelError(f"a variable called {name!r} exists already; choose another name")
+
+    def number(self, node: Node) -> None:
+        """Give a new node its place in the order of writing, and its entries theirs among all base entries."""
+        node.order, self._n_written = self._n_written, self._n_written + 1
+        if node.made is None:
+            node.start, self._n_entries = self._n_entries, self._n_entries + node.size
+
+    def enter(self, node: Node) -> None:
+        """Put a node into the graph, under a name of its own."""
+        base = node.name
+        while node.name in self.names:
+            self._repeats[base] = self._repeats.get(base, 1) + 1
+            node.name = f"{base} #{self._repeats[base]}"
+        self.take_name(node.name)
+        node.position = len(self.graph.nodes)
+        self.graph.nodes.append(node)
+
+        def leave() -> None:
+            self.graph.nodes.pop()
+            node.position, node.name = -1, base
+
+        self.record(leave)
+
+    def take_name(self, name: str) -> None:
+        """Let no other variable have this name."""
+        self.names.add(name)
+        self.record(lambda: self.names.discard(name))
+
+    def set_observed(self, node: Node, observed: Family | None) -> None:
+        """Set what was seen of a node."""
+        before = node.observed
+        node.observed = observed
+        self.record(lambda: setattr(node, "observed", before))
+
+    # ---- plates and statements ----------------------------------------------------------------------------------
+    def add_plate(self, plate: Plate) -> Plate:
+        """Put a plate into the graph."""
+        self.graph.plates.append(plate)
+        self.record(self.graph.plates.pop)
+        return plate
+
+    def limit(self, node: Node, statement: Statement) -> None:
+        """Narrow what is left of the variables by a statement that the observed values of `node` make."""
+        self.limits.add(statement, self.record)
+        self.statements.append((node, statement))
+        self.record(self.statements.pop)
+
+    def forget_limits(self) -> list[tuple[Node, Statement]]:
+        """Begin without any limits, and return the statements so far."""
+        before = self.limits, self.statements
+        self.limits, self.statements = Limits(), []
+
+        def back() -> None:
+            self.limits, self.statements = before
+
+        self.record(back)
+        return before[1]

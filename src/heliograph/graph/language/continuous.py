@@ -1,0 +1,110 @@
+"""Gaussian, Gamma and Beta variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import ModelError, UnsupportedError
+from heliograph.factors import GammaRate, GaussianFactor, GaussianPrecision, MultivariateGaussianFactor
+from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.graph.check import check_covariance, check_number, check_positive
+from heliograph.graph.draft import Draft
+from heliograph.graph.language.children import (
+    Entries,
+    Kind,
+    child,
+    fitted_size,
+    from_message,
+    from_parameters,
+    want,
+    with_prior,
+)
+from heliograph.graph.language.linear import stack
+from heliograph.graph.quantity import Quantity
+
+__all__ = ["beta", "gamma", "gaussian"]
+
+
+def gaussian(
+    draft: Draft, name: str, mean: Any, variance: Any, precision: Any, covariance: Any, entries: Entries
+) -> Quantity:
+    """A Gaussian variable; see `Builder.gaussian`."""
+    if isinstance(mean, Family):
+        return from_message(draft, name, mean, (Gaussian, MultivariateGaussian), entries)
+    if sum(v is not None for v in (variance, precision, covariance)) != 1:
+        raise ModelError(
+            f"variable {name!r}: a Gaussian needs exactly one of variance=, precision= and covariance=, "
+            "for example model.gaussian('x', 0.0, variance=1.0)"
+        )
+    if covariance is not None:
+        return _vector_gaussian(draft, name, mean, covariance, entries)
+    if isinstance(variance, Quantity):
+        raise UnsupportedError(
+            f"variable {name!r}: a random variance ({variance.name!r}) has no factor; "
+            "give a Gamma variable as precision= instead"
+        )
+    if isinstance(precision, Quantity):
+        want(name, "precision", precision, Gamma)
+        parent = want(name, "mean", mean, Gaussian) if isinstance(mean, Quantity) else check_number(name, "mean", mean)
+        ports = {"mean": parent, "precision": precision}
+        return child(draft, name, GaussianPrecision(), ports, {}, Kind(Gaussian), entries)
+    if precision is not None:
+        variance = 1.0 / check_positive(name, "precision", precision)
+    else:
+        variance = check_positive(name, "variance", variance)
+    if isinstance(mean, Quantity):
+        want(name, "mean", mean, Gaussian)
+        return child(draft, name, GaussianFactor(), {"mean": mean}, {"variance": variance}, Kind(Gaussian), entries)
+    return from_parameters(draft, name, Gaussian, (check_number(name, "mean", mean), variance), entries)
+
+
+def _vector_gaussian(draft: Draft, name: str, mean: Any, covariance: Any, entries: Entries) -> Quantity:
+    if isinstance(mean, Quantity):
+        vector = stack(draft, mean) if mean.family is Gaussian else want(name, "mean", mean, MultivariateGaussian)
+        d = vector.node.dimension or 0
+        data = {"covariance": check_covariance(name, "covariance", covariance, d)}
+        kind = Kind(MultivariateGaussian, d)
+        return child(draft, name, MultivariateGaussianFactor(), {"mean": vector}, data, kind, entries)
+    mean = check_number(name, "mean", mean)
+    if mean.ndim == 0:
+        raise ModelError(f"variable {name!r}: with covariance= the mean must be a vector; use variance= for scalars")
+    d = mean.shape[-1]
+    covariance = check_number(name, "covariance", covariance)
+    if covariance.shape[-2:] != (d, d):
+        check_covariance(name, "covariance", covariance, d)
+    shape = fitted_size(name, np.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2]), entries.size)
+    try:
+        message = MultivariateGaussian(np.broadcast_to(mean, (*shape, d)), np.broadcast_to(covariance, (*shape, d, d)))
+    except ModelError:
+        check_covariance(name, "covariance", covariance, d)  # the same, in a sentence that names the variable
+        raise
+    return with_prior(draft, name, message, d, entries)
+
+
+def gamma(draft: Draft, name: str, shape: Any, rate: Any, entries: Entries) -> Quantity:
+    """A Gamma variable; see `Builder.gamma`."""
+    if isinstance(shape, Family):
+        return from_message(draft, name, shape, (Gamma,), entries)
+    if isinstance(shape, Quantity):
+        raise UnsupportedError(f"variable {name!r}: a random shape ({shape.name!r}) has no factor; fix the shape")
+    if rate is None:
+        raise ModelError(f"variable {name!r}: a Gamma needs a shape and a rate")
+    shape = check_positive(name, "shape", shape)
+    if isinstance(rate, Quantity):
+        want(name, "rate", rate, Gamma)
+        return child(draft, name, GammaRate(), {"rate": rate}, {"shape": shape}, Kind(Gamma), entries)
+    return from_parameters(draft, name, Gamma, (shape, check_positive(name, "rate", rate)), entries)
+
+
+def beta(draft: Draft, name: str, a: Any, b: Any, entries: Entries) -> Quantity:
+    """A Beta variable; see `Builder.beta`."""
+    if isinstance(a, Family):
+        return from_message(draft, name, a, (Beta,), entries)
+    for what, value in (("a", a), ("b", b)):
+        if isinstance(value, Quantity):
+            raise UnsupportedError(f"variable {name!r}: a random {what} of a Beta has no factor; fix it")
+    if b is None:
+        raise ModelError(f"variable {name!r}: a Beta needs a and b")
+    return from_parameters(draft, name, Beta, (check_positive(name, "a", a), check_positive(name, "b", b)), entries)

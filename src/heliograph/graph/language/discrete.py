@@ -1,0 +1,129 @@
+"""Labels, categories, their probabilities, and counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.factors import (
+    BernoulliBeta,
+    Binomial,
+    CategoricalDirichlet,
+    ConditionalTable,
+    Factor,
+    LogisticBernoulli,
+    Poisson,
+    PoissonLog,
+    ProbitBernoulli,
+)
+from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian
+from heliograph.graph.check import check_counts, check_positive, check_probability
+from heliograph.graph.draft import Draft
+from heliograph.graph.language.children import (
+    Entries,
+    Kind,
+    child,
+    fitted_size,
+    from_message,
+    from_parameters,
+    likelihood,
+    want,
+    with_prior,
+)
+from heliograph.graph.quantity import Quantity
+
+__all__ = ["bernoulli", "binomial", "categorical", "dirichlet", "poisson"]
+
+
+def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, entries: Entries) -> Quantity:
+    """A Bernoulli variable; see `Builder.bernoulli`."""
+    if sum(v is not None for v in (p, logit, probit)) != 1:
+        raise ModelError(f"variable {name!r}: a Bernoulli needs exactly one of p, logit= and probit=")
+    if isinstance(p, Family):
+        return from_message(draft, name, p, (Bernoulli,), entries)
+    for z, factor, what in ((logit, LogisticBernoulli, "logit"), (probit, ProbitBernoulli, "probit")):
+        if z is not None:
+            if not isinstance(z, Quantity):
+                raise ModelError(f"variable {name!r}: {what}= takes a Gaussian variable; give a number as p")
+            want(name, what, z, Gaussian)
+            return child(draft, name, factor(), {"z": z}, {}, Kind(Bernoulli), entries)
+    if isinstance(p, Quantity):
+        want(name, "p", p, Beta, " (a Gaussian goes to logit= or probit=)")
+        return child(draft, name, BernoulliBeta(), {"p": p}, {}, Kind(Bernoulli), entries)
+    return from_parameters(draft, name, Bernoulli, (check_probability(name, "p", p),), entries)
+
+
+def categorical(draft: Draft, name: str, p: Any, given: Quantity | None, entries: Entries) -> Quantity:
+    """A Categorical variable; see `Builder.categorical`."""
+    if given is not None:
+        return _given_category(draft, name, p, given, entries)
+    if isinstance(p, Family):
+        return from_message(draft, name, p, (Categorical,), entries)
+    if isinstance(p, Quantity):
+        want(name, "p", p, Dirichlet)
+        kind = Kind(Categorical, p.node.dimension)
+        return child(draft, name, CategoricalDirichlet(), {"p": p}, {}, kind, entries)
+    p = check_probability(name, "p", p)
+    if p.ndim == 0 or not np.allclose(p.sum(axis=-1), 1.0):
+        raise ModelError(f"variable {name!r}: its probabilities must sum to 1 along the last axis")
+    k = p.shape[-1]
+    shape = fitted_size(name, p.shape[:-1], entries.size)
+    return with_prior(draft, name, Categorical(np.broadcast_to(p, (*shape, k))), k, entries)
+
+
+def _given_category(draft: Draft, name: str, table: Any, given: Quantity, entries: Entries) -> Quantity:
+    want(name, "given", given, Categorical)
+    table = check_probability(name, "table", table)
+    if table.ndim < 2 or table.shape[-2] != given.node.dimension or not np.allclose(table.sum(axis=-1), 1.0):
+        raise ModelError(
+            f"variable {name!r}: its table has shape {table.shape}; it needs one row of probabilities (summing to 1) for each "
+            f"of the {given.node.dimension} categories of {given.name!r}"
+        )
+    kind = Kind(Categorical, table.shape[-1])
+    return child(draft, name, ConditionalTable(), {"parent": given}, {"table": table}, kind, entries)
+
+
+def dirichlet(draft: Draft, name: str, concentration: Any, entries: Entries) -> Quantity:
+    """A Dirichlet variable; see `Builder.dirichlet`."""
+    if isinstance(concentration, Family):
+        return from_message(draft, name, concentration, (Dirichlet,), entries)
+    concentration = check_positive(name, "concentration", concentration)
+    if concentration.ndim == 0 or concentration.shape[-1] < 2:
+        raise ModelError(f"variable {name!r}: a Dirichlet needs at least two concentrations")
+    k = concentration.shape[-1]
+    shape = fitted_size(name, concentration.shape[:-1], entries.size)
+    return with_prior(draft, name, Dirichlet(np.broadcast_to(concentration, (*shape, k))), k, entries)
+
+
+def poisson(draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any) -> None:
+    """Observed counts; see `Builder.poisson`."""
+    if (rate is None) == (log_rate is None):
+        raise ModelError(f"variable {name!r}: a Poisson needs exactly one of rate and log_rate=")
+    what, z = ("rate", rate) if log_rate is None else ("log_rate", log_rate)
+    if not isinstance(z, Quantity):
+        raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
+    want(name, what, z, Gamma if what == "rate" else Gaussian)
+    factor: Factor = Poisson() if what == "rate" else PoissonLog()
+    counts = check_counts(name, "observed", observed)
+    likelihood(draft, name, factor, "rate" if what == "rate" else "z", z, {"count": counts})
+
+
+def binomial(draft: Draft, name: str, n: Any, p: Any, observed: Any) -> None:
+    """Observed counts of successes; see `Builder.binomial`."""
+    if not isinstance(p, Quantity):
+        raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
+    want(name, "p", p, Beta)
+    trials, counts = check_counts(name, "n", n), check_counts(name, "observed", observed)
+    if np.isnan(trials).any():
+        raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
+    try:
+        over = counts > trials
+    except ValueError:
+        raise ModelError(
+            f"variable {name!r}: n of shape {trials.shape} does not fit observed of shape {counts.shape}"
+        ) from None
+    if over.any():
+        raise ModelError(f"variable {name!r}: more successes were observed than there were trials")
+    likelihood(draft, name, Binomial(), "p", p, {"count": counts, "n": trials})

@@ -1,0 +1,62 @@
+"""Some entries of a node: what an expression of the modelling language refers to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heliograph.errors import ModelError
+from heliograph.families import Family
+from heliograph.graph.records import Node
+
+__all__ = ["Argument", "Quantity"]
+
+
+class Quantity:
+    """An array of random quantities: all entries of a node, or those that an index picks."""
+
+    __slots__ = ("index", "node", "shape")
+
+    def __init__(self, node: Node, index: np.ndarray | None = None) -> None:
+        self.node = node
+        self.index = index  # integer array of entries of the flat node, or None for all
+        self.shape: tuple[int, ...] = node.shape if index is None else index.shape
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.name
+
+    @property
+    def family(self) -> type[Family]:
+        """The family of its messages."""
+        return self.node.family
+
+    @property
+    def size(self) -> int:
+        """The number of entries."""
+        return math.prod(self.shape)
+
+    def entries(self) -> np.ndarray:
+        """The flat positions in the node, in this quantity's shape."""
+        if self.index is not None:
+            return self.index
+        return np.arange(self.node.size).reshape(self.node.shape)
+
+    def flat_entries(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The flat positions in the node, broadcast to a shape and flattened."""
+        return np.broadcast_to(self.entries(), shape).reshape(-1)
+
+    def part(self, key: Any) -> Quantity:
+        """Some of these entries, as NumPy would index them."""
+        try:
+            index = self.entries()[key]
+        except (IndexError, TypeError, ValueError) as error:
+            raise ModelError(f"variable {self.name!r} of shape {self.shape}: {error}") from None
+        return Quantity(self.node, np.asarray(index))
+
+
+Argument: TypeAlias = Quantity | Family | ArrayLike  # what a parameter of a distribution may be

@@ -1,0 +1,212 @@
+"""Rows placed in a plan: from weights of rows to values of the precision, and from the inverse to variances of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from heliograph.numerics.sparse.layout import find
+from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
+from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
+from heliograph.numerics.sparse.rows import Dense, Rows, weigh
+
+__all__ = ["Placed", "core_precision", "from_upper_triangles", "gram", "place", "upper_triangles"]
+
+CHUNK = 4096  # rows: a weighed block of 50 columns stays in the second-level cache
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Rows, and where their pairs of entries lie in the values of a plan.
+
+    The weights of a site of q rows are taken as the q (q + 1) / 2 numbers of the upper triangle.
+    """
+
+    plan: Plan
+    rows: Rows
+    matrix: sparse.csr_array  # (m, n) the sparse part of A, columns in the order of elimination
+    to_values: sparse.csr_array  # (fill, weights)
+    from_inverse: sparse.csr_array | None  # (weights, values up to the border)
+    from_core: sparse.csr_array | None  # (weights, D D)
+    core_alone: bool  # no row has an entry outside the core, nor a dense part
+    dense: tuple[Dense, ...]  # whole sites, `start` counted in the core
+
+
+class _Triples(NamedTuple):
+    """For each pair of entries: which weight, which place of the values, and the product of the coefficients."""
+
+    weight: np.ndarray
+    where: np.ndarray
+    product: np.ndarray
+    on_diagonal: np.ndarray  # both entries are of one variable
+    in_one_row: np.ndarray  # two different entries of one row
+    in_two_rows: np.ndarray
+
+
+def place(plan: Plan, rows: Rows, *, queried: bool = True) -> Placed:
+    """Find the places of `rows` in the values.
+
+    Parameters
+    ----------
+    plan : Plan
+        Within its budget.
+    rows : Rows
+        Every site must join only variables that the analysed rows join.
+    queried : bool
+        Whether variances of these rows will be wanted; those of priors and data are not, and are then not prepared.
+    """
+    if plan.layout is None:
+        raise TooExpensiveError(f"a joint solve takes {plan.flops:.1e} operations and {plan.bytes:.1e} bytes")
+    number = plan.number[rows.indices]
+    triples = _triples(plan, rows, number)
+    weight, where, product = triples[:3]
+    shape = (plan.fill, rows.n_sites * (rows.width * (rows.width + 1) // 2))
+    # Off the diagonal an entry is stored once. On it, two entries in two rows of a site meet twice.
+    up = np.where(triples.on_diagonal & triples.in_two_rows, 2.0, 1.0) * product
+    to_values = sparse.csr_array((up, (where, weight)), shape=shape)
+    from_inverse = from_core = None
+    if queried:  # two different entries of one row meet twice in its variance
+        down = np.where(triples.in_one_row, 2.0, 1.0) * product
+        from_inverse = _columns_of(down, weight, where, shape[1], slice(0, plan.border.start))
+        from_core = _columns_of(down, weight, where, shape[1], plan.core)
+    matrix = sparse.csr_array((rows.values, number, rows.indptr), shape=(rows.n_rows, len(plan.order)))
+    core_alone = not rows.dense and bool((number >= plan.n_sparse).all())
+    dense = tuple(_whole_sites(plan, rows, d) for d in rows.dense)
+    return Placed(plan, rows, matrix, to_values, from_inverse, from_core, core_alone, dense)
+
+
+def _triples(plan: Plan, rows: Rows, number: np.ndarray) -> _Triples:
+    """Weights, places and products of all pairs of entries."""
+    q, n = rows.width, count_pairs(rows)
+    part = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)) % q  # an entry's row in its site
+    upper = np.zeros((q, q), dtype=np.int64)
+    upper[np.triu_indices(q)] = np.arange(q * (q + 1) // 2)
+    index = np.int32 if max(plan.fill, rows.n_sites * q * q) < 2**31 else np.int64  # what SciPy would convert to
+    out = _Triples(np.empty(n, index), np.empty(n, index), np.empty(n), *(np.empty(n, dtype=bool) for _ in range(3)))
+    done = 0
+    for site, first, second in pairs_of(rows):
+        to = slice(done, done + first.size)
+        x, y, i, j = number[first], number[second], part[first], part[second]
+        out.weight[to] = (site[:, None] * (q * (q + 1) // 2) + upper[i, j]).ravel()
+        out.where[to] = _find(plan, np.minimum(x, y).ravel(), np.maximum(x, y).ravel())
+        out.product[to] = (rows.values[first] * rows.values[second]).ravel()
+        out.on_diagonal[to] = (x == y).ravel()
+        out.in_one_row[to] = ((i == j) & (first != second)).ravel()
+        out.in_two_rows[to] = (i != j).ravel()
+        done = to.stop
+    return out
+
+
+def _columns_of(value: np.ndarray, row: np.ndarray, column: np.ndarray, n_rows: int, wanted: slice) -> sparse.csr_array:
+    """The sparse matrix of the entries whose column is `wanted`, these columns alone."""
+    shape = (n_rows, wanted.stop - wanted.start)
+    kept = (column >= wanted.start) & (column < wanted.stop)
+    if not kept.all():
+        value, row, column = value[kept], row[kept], column[kept]
+    return sparse.csr_array((value, (row, column - wanted.start)), shape=shape)
+
+
+def upper_triangles(matrices: np.ndarray) -> np.ndarray:
+    """Upper triangles of (k, q, q) symmetric matrices, flat; numbers (k,) stay as they are."""
+    if matrices.ndim == 1:
+        return matrices
+    i, j = np.triu_indices(matrices.shape[1])
+    return matrices[:, i, j].ravel()
+
+
+def from_upper_triangles(flat: np.ndarray, q: int) -> np.ndarray:
+    """The symmetric matrices (k, q, q) again; numbers (k,) where q is 1."""
+    if q == 1:
+        return flat
+    i, j = np.triu_indices(q)
+    out = np.empty((flat.size // len(i), q, q))
+    out[:, i, j] = out[:, j, i] = flat.reshape(-1, len(i))
+    return out
+
+
+def _find(plan: Plan, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Places of the entries (x, y), x not after y, in the sparse part, the border or the core."""
+    assert plan.layout is not None
+    n, n_core = plan.n_sparse, plan.n_core
+    if not n_core:
+        return find(plan.layout, x, y)
+    out = np.where(
+        x >= n,
+        plan.core.start + (y - n) * n_core + (x - n),
+        plan.border.start + x * n_core + (y - n),
+    )
+    inner = y < n
+    out[inner] = find(plan.layout, x[inner], y[inner])
+    return out
+
+
+def _whole_sites(plan: Plan, rows: Rows, dense: Dense) -> Dense:
+    """The same dense part, from the first row of a site to the last row of one."""
+    q, width = rows.width, dense.matrix.shape[1]
+    start = int(plan.number[dense.start]) - plan.n_sparse if width else 0
+    before, after = dense.first % q, -dense.stop % q
+    matrix = np.asarray(dense.matrix, dtype=float)
+    if before or after:
+        matrix = np.concatenate([np.zeros((before, width)), matrix, np.zeros((after, width))])
+    return Dense(dense.first - before, start, matrix)
+
+
+def gram(placed: Placed, tau: np.ndarray) -> np.ndarray:
+    """Values of ``A' diag(tau) A``; they add up over parts.
+
+    `tau` has shape (sites,) where the width is 1, otherwise (sites, q, q).
+    """
+    rows, plan = placed.rows, placed.plan
+    tau = np.asarray(tau, dtype=float)
+    if tau.shape != (rows.n_sites,) + (() if rows.width == 1 else (rows.width, rows.width)):
+        raise ValueError(f"weights of shape {tau.shape} for {rows.n_sites} sites of {rows.width} rows")
+    values = placed.to_values @ upper_triangles(tau)
+    core = values[plan.core].reshape(plan.n_core, plan.n_core)
+    for at, dense in enumerate(placed.dense):
+        _add_dense(placed, values, dense, tau)
+        for other in placed.dense[:at]:
+            low, high = max(dense.first, other.first), min(dense.stop, other.stop)
+            if low < high:
+                x, y = (d.matrix[low - d.first : high - d.first] for d in (dense, other))
+                cross = x.T @ weigh(rows.width, tau[low // rows.width : high // rows.width], y)
+                core[_columns(dense), _columns(other)] += cross
+                core[_columns(other), _columns(dense)] += cross.T
+    return values
+
+
+def _columns(dense: Dense) -> slice:
+    return slice(dense.start, dense.start + dense.matrix.shape[1])
+
+
+def _add_dense(placed: Placed, values: np.ndarray, dense: Dense, tau: np.ndarray) -> None:
+    """Add ``X' diag(tau) X`` and ``S' diag(tau) X``, S being the sparse entries of the same rows."""
+    plan, q = placed.plan, placed.rows.width
+    n, n_core = plan.n_sparse, plan.n_core
+    core, border = values[plan.core].reshape(n_core, n_core), values[plan.border].reshape(n, n_core)
+    columns = _columns(dense)
+    beside = placed.matrix[dense.first : dense.stop]
+    # The cross products cost one pass over the border however many rows there are, so those rows go at once.
+    chunk = max(1, CHUNK // q) * q if not beside.nnz else max(1, len(dense.matrix))
+    for low in range(0, len(dense.matrix), chunk):
+        x = dense.matrix[low : low + chunk]
+        first = (dense.first + low) // q
+        weighed = weigh(q, tau[first : first + len(x) // q], x)
+        core[columns, columns] += x.T @ weighed
+        if beside.nnz:
+            cross = beside[low : low + chunk].T @ weighed  # (n, d)
+            border[:, columns] += cross[:n]
+            core[:, columns] += cross[n:]
+            core[columns, :] += cross[n:].T
+
+
+def core_precision(plan: Plan, variables: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Values of a dense precision over some variables of the core: a vector's prior, or the message of another part."""
+    at = plan.number[np.asarray(variables)] - plan.n_sparse
+    if (at < 0).any():
+        raise ValueError("a dense precision over variables that are not all in the core")
+    values = np.zeros(plan.fill)
+    values[plan.core].reshape(plan.n_core, plan.n_core)[np.ix_(at, at)] += precision
+    return values
