@@ -49,19 +49,13 @@ class Calibration:
         self.expected = np.zeros(0)
         self.realised = np.zeros(0)
         self.audited = np.zeros(0, dtype=bool)
-        self.informative = np.zeros(
-            0
-        )  # the share of what was expected that was the prediction's and not the answer's own
+        self.informative = np.zeros(0)  # the share of `expected` that was the prediction's and not the answer's own
+        self.n_audits = 0  # trusted predictions that were checked
         self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
         self.stated = 1.0  # by how much to multiply them to say how wrong predictions are: no more than `factor`
 
     def __len__(self) -> int:
         return len(self.expected)
-
-    @property
-    def n_audits(self) -> int:
-        """Trusted predictions that were checked."""
-        return int(self.audited.sum())
 
     def note(
         self, expected: np.ndarray, realised: np.ndarray, audited: bool = False, informative: np.ndarray | None = None
@@ -82,6 +76,7 @@ class Calibration:
         logarithms: a kernel that expects rougher functions than the one at hand overstates most errors a hundredfold,
         and neither of the other means would show it before there are a hundred pairs.
         """
+        self.n_audits = int(self.audited.sum())
         if not len(self):
             self.factor = self.stated = 1.0
             return

@@ -86,11 +86,9 @@ class Lattice:
         self.gaps = np.zeros((2, 0, 0, 0))
         self.corners = np.zeros(
             (3, 0, 0, 0)
-        )  # at nodes: expected KL, which is infinite where it is of no use, and log variances
+        )  # at nodes: expected KL, infinite where it is of no use, and log variances
         self.cells = np.zeros((3, 0, 0, 0))  # the worst of that in a cell
-        self.curves = np.zeros(
-            (32, 0, 0, 0), np.float32
-        )  # coefficients of the powers of both coordinates, of both gaps
+        self.curves = np.zeros((32, 0, 0, 0), np.float32)  # coefficients of powers of both coordinates, of both gaps
         self._lay(self.low, self.size)
 
     def _lay(self, low: np.ndarray, size: tuple[int, int]) -> None:

@@ -26,7 +26,7 @@ from heliograph.operators.learned.calibration import Calibration
 from heliograph.operators.learned.lattice import Sample
 from heliograph.operators.learned.learn import compare, statement_of
 from heliograph.operators.learned.memory import Group, Memory
-from heliograph.operators.learned.outcome import answered, log_z_of, reply_of
+from heliograph.operators.learned.outcome import Outcome, answered
 from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import (
     ALONE,
@@ -95,7 +95,7 @@ class Learned:
     ) -> Reply:
         """Messages to port `to`: predicted where certain enough for `setting.tolerance`, else asked and learned."""
         task = Task(rng, to, ask, setting, decide.tolerance_of_one(setting), Costs())
-        return reply_of(self._settle(task, incoming), incoming[to], task.costs)
+        return self._settle(task, incoming).reply(incoming[to], task.costs)
 
     def log_z(
         self, rng: np.random.Generator, incoming: Incoming, ask: Ask, setting: Setting = NOTHING_MORE
@@ -105,23 +105,23 @@ class Learned:
         What is tolerated is the variance of an error, of the size of the tolerance.
         """
         task = Task(rng, None, ask, setting, decide.tolerance_of_one(setting), Costs())
-        return log_z_of(self._settle(task, incoming), _size(incoming))
+        return self._settle(task, incoming).log_z()
 
-    def _settle(self, task: Task, incoming: Incoming) -> list[Settled]:
+    def _settle(self, task: Task, incoming: Incoming) -> Outcome:
         """Settle every row: in blocks so that memory is bounded, and what a block teaches serves the next."""
-        n, beside = _size(incoming), ALONE
-        found: list[Settled] = []
+        n, beside = len(next(iter(incoming.values()))), ALONE
+        outcome = Outcome(n)
         left: list[np.ndarray] = []
         for start in range(0, n, decide.BLOCK):
             rows = slice(start, min(start + decide.BLOCK, n))
             seen = incoming if n <= decide.BLOCK else rows_of(incoming, rows)
             kept = read(self.shortcuts, task, rows, seen, self.audit > 0, self._sample)
-            if kept is not None:
+            if kept is not None and kept.warning is not None:
                 self._say(kept.warning)
             if kept is None or kept.settled is None:
-                self._settle_rows(task, np.arange(rows.start, rows.stop), seen, ALONE, found)
+                self._settle_rows(task, np.arange(rows.start, rows.stop), seen, ALONE, outcome)
                 continue
-            found.append(kept.settled)
+            outcome.add(kept.settled)
             if kept.beside is not None:
                 beside = beside if left else kept.beside  # as in one block: the tolerance of each is its own
                 left.append(start + kept.left)
@@ -129,25 +129,25 @@ class Learned:
             rest = np.concatenate(left)
             if n <= decide.BLOCK and not self._certain(task, rows_of(incoming, rest), beside):
                 # before anything is asked: what the process itself expects of all rows leaves more of the tolerance
-                found, rest, beside = [], np.arange(n), ALONE
+                outcome, rest, beside = Outcome(n), np.arange(n), ALONE
             for start in range(0, len(rest), decide.BLOCK):
                 some = rest[start : start + decide.BLOCK]
-                self._settle_rows(task, some, rows_of(incoming, some), beside, found)
-        return found
+                self._settle_rows(task, some, rows_of(incoming, some), beside, outcome)
+        return outcome
 
-    def _settle_rows(self, task: Task, rows: np.ndarray, seen: Incoming, beside: Beside, found: list[Settled]) -> None:
-        """Settle some rows by what the process says of them, or an oracle; what comes of it joins `found`."""
+    def _settle_rows(self, task: Task, rows: np.ndarray, seen: Incoming, beside: Beside, outcome: Outcome) -> None:
+        """Settle some rows by what the process says of them, or an oracle; what comes of it joins `outcome`."""
         for kind, some in kinds_of(seen):
             of_kind, incoming = rows if some is None else rows[some], rows_at(seen, some)
             if WILD in kind.values() or (task.to is not None and kind[task.to] == POINT):
                 # nothing to learn from: what an oracle makes of it is all there is
-                found.append(answered(of_kind, statement_of(task.ask(incoming), task.to)))
+                outcome.add(answered(of_kind, statement_of(task.ask(incoming), task.to)))
                 self.n_asked += len(of_kind)
                 continue
             group = self.memory.look(task, kind, incoming)
-            settled = self._settle_kind(task, group, beside)
-            found += [s._replace(rows=of_kind if s.rows is None else of_kind[s.rows]) for s in settled]
-            if not any(s.asked for s in found):
+            for found in self._settle_kind(task, group, beside):
+                outcome.add(found._replace(rows=of_kind if found.rows is None else of_kind[found.rows]))
+            if not outcome.asked.any():
                 note_settled(self.shortcuts, task, group, self._sample)
 
     def _settle_kind(self, task: Task, group: Group, beside: Beside) -> list[Settled]:
@@ -184,7 +184,8 @@ class Learned:
         started = time.perf_counter()
         prediction = known.predict(view, self.novelty, decide.FINEST_SHARE * task.tolerance)
         decision = decide.decide(view, prediction, known.trust(), task.setting, beside)
-        self._say(decision.limit.warning)
+        if decision.limit.warning is not None:
+            self._say(decision.limit.warning)
         decided = time.perf_counter()
         chosen = known.choose(view, prediction, decision)
         task.costs.seconds_prediction += decided - started
@@ -230,9 +231,9 @@ class Learned:
             self._say(decide.BUDGET_REACHED.format(self.memory.budget))
         return answered(rows, statement)
 
-    def _say(self, what: str | None) -> None:
+    def _say(self, what: str) -> None:
         """Warn, once."""
-        if what is not None and what not in self._said:
+        if what not in self._said:
             self._said.add(what)
             warnings.warn(what, OracleWarning, stacklevel=6)
 
@@ -289,7 +290,3 @@ class Learned:
 
 
 _DEFAULTS = Learned().settings
-
-
-def _size(incoming: Incoming) -> int:
-    return len(next(iter(incoming.values())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from heliograph.families import Family
 from heliograph.operators.learned.records import Costs, Settled, Statement
 from heliograph.operators.protocol import Reply
 
-__all__ = ["answered", "log_z_of", "reply_of"]
+__all__ = ["Outcome", "answered"]
 
 
 def answered(rows: np.ndarray, statement: Statement) -> Settled:
@@ -19,52 +20,62 @@ def answered(rows: np.ndarray, statement: Statement) -> Settled:
     return Settled(rows, statement.value, kl, failed=statement.failed)
 
 
-def reply_of(found: Sequence[Settled], cavity: Family, costs: Costs) -> Reply:
-    """The messages of all rows, eq. (1): beliefs divided by what came in."""
-    n = len(cavity)
-    asked, failed, expected_kl = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), np.zeros(n)
-    log_variance: np.ndarray | None = None
-    for part in found:
-        expected_kl[part.rows] = part.expected_kl
-        if part.failed is not None:
-            asked[part.rows], failed[part.rows] = True, part.failed
-        if part.log_variance is not None:
-            if log_variance is None:
-                log_variance = np.full((n, part.log_variance.shape[1]), np.nan)
-            log_variance[part.rows] = part.log_variance
-    belief = _joined(found, n) if n else cavity
-    return Reply(
-        belief / cavity,
-        failed,
-        asked,
-        log_variance,
-        expected_kl,
-        n_evaluations=costs.n_evaluations,
-        seconds_learning=costs.seconds_learning,
-        seconds_prediction=costs.seconds_prediction,
-    )
+class Outcome:
+    """What one call has found so far about each of its n rows."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.beliefs: list[tuple[Any, Any]] = []  # rows, and beliefs or log Z; the later count
+        self.expected_kl = np.zeros(n)
+        self.log_variance: np.ndarray | None = None
+        self.asked, self.failed = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+
+    def add(self, found: Settled) -> None:
+        """Take in what was found about some rows, at once: a plate of millions is settled block by block."""
+        rows = found.rows
+        self.beliefs.append((rows, found.belief))
+        self.expected_kl[rows] = found.expected_kl
+        if found.failed is not None:
+            self.asked[rows], self.failed[rows] = True, found.failed
+        if found.log_variance is not None:
+            if self.log_variance is None:
+                self.log_variance = np.full((self.n, found.log_variance.shape[1]), np.nan)
+            self.log_variance[rows] = found.log_variance
+
+    def reply(self, cavity: Family, costs: Costs) -> Reply:
+        """The messages of all rows, eq. (1): beliefs divided by what came in."""
+        belief = _joined(self.beliefs, self.n) if self.n else cavity
+        return Reply(
+            belief / cavity,
+            self.failed,
+            self.asked,
+            self.log_variance,
+            self.expected_kl,
+            n_evaluations=costs.n_evaluations,
+            seconds_learning=costs.seconds_learning,
+            seconds_prediction=costs.seconds_prediction,
+        )
+
+    def log_z(self) -> np.ndarray:
+        """The log normalisers of all rows."""
+        log_z = np.zeros(self.n)
+        for rows, some in self.beliefs:
+            log_z[rows] = some
+        return log_z
 
 
-def log_z_of(found: Sequence[Settled], n: int) -> np.ndarray:
-    """The log normalisers of n rows."""
-    log_z = np.zeros(n)
-    for part in found:
-        log_z[part.rows] = part.belief
-    return log_z
-
-
-def _joined(found: Sequence[Settled], n: int) -> Family:
+def _joined(parts: Sequence[tuple[Any, Family]], n: int) -> Family:
     """Beliefs of all rows from those of some, of which the later count; one part may hold all rows in another order."""
-    if len(found) == 1 and np.array_equal(found[0].rows, np.arange(n)):
-        return found[0].belief
-    kind = type(found[0].belief)
-    naturals = tuple(np.empty((n, *a.shape[1:])) for a in found[0].belief.naturals)
+    if len(parts) == 1 and np.array_equal(parts[0][0], np.arange(n)):
+        return parts[0][1]
+    kind = type(parts[0][1])
+    naturals = tuple(np.empty((n, *a.shape[1:])) for a in parts[0][1].naturals)
     point = None
-    for part in found:
-        for a, b in zip(naturals, part.belief.naturals, strict=True):
-            a[part.rows] = b
-        if part.belief.point is not None and point is None:
-            point = np.full((n, *part.belief.point.shape[1:]), np.nan)
+    for rows, belief in parts:
+        for a, b in zip(naturals, belief.naturals, strict=True):
+            a[rows] = b
+        if belief.point is not None and point is None:
+            point = np.full((n, *belief.point.shape[1:]), np.nan)
         if point is not None:
-            point[part.rows] = np.nan if part.belief.point is None else part.belief.point
+            point[rows] = np.nan if belief.point is None else belief.point
     return kind.from_naturals(naturals, point)

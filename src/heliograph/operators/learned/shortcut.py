@@ -63,11 +63,6 @@ class Shortcut:
         known = self.known
         return known.process.n_refits != self.n_refits or known.calibration.factor > LATTICE_WORSE * self.factor
 
-    @property
-    def lost(self) -> bool:
-        """Whether the lattice was laid where messages were then, and not where they are now."""
-        return self.n_refused >= SETTLED_ROWS
-
     def fits(self, incoming: Incoming, to: str) -> bool:
         """Whether a plate may be of this kind, all of it; what other ports hold a lattice looks up by itself."""
         for port, message in incoming.items():
@@ -140,7 +135,7 @@ def read(
         return None
     started = time.perf_counter()
     found = shortcut.read(task, rows, seen, lambda made: sample(task, shortcut.kind, made))
-    if shortcut.lost:
+    if shortcut.n_refused >= SETTLED_ROWS:  # laid where messages were then, and not where they are now
         del shortcuts[task.to]
     task.costs.seconds_prediction += time.perf_counter() - started
     return found
