@@ -1,4 +1,11 @@
-"""One node each: closed forms, quadrature forms and the black box, as pure functions of messages."""
+"""One node each, as pure functions of messages: closed forms, quadrature forms and the black box.
+
+Start with `base`, what every factor is, and `gaussian`, the shortest one; `docs/adding_a_factor.md` walks through a new one. A
+factor is one file here, and being here is its registration (`table.supported` lists all). What they share: `incoming` reads
+ports, `rows` keeps a bad row from its neighbours, `line` and `plane` are the algebra of Gaussian messages to numbers and
+vectors, `integrals` holds tilted distributions, and `black_box` the factors that are given only as a sampler.
+"""
+
 
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming

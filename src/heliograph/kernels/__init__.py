@@ -1,4 +1,11 @@
-"""Kernels on tuples of incoming messages: exact, and as random features."""
+"""Kernels on tuples of incoming messages: how alike two tuples are, exactly and as random features.
+
+Start with `embeddings`, a tuple as a kernel sees it, and `joint_gaussian`, the paper's kernel; `mean_variance`,
+`expected_product`, `sum` and `product` are the alternatives of its appendix, one file each. `features` makes a map of any
+of them, `widths` chooses their parameters, `registry` finds them by name. `inner_products` and `characteristic` are
+the mathematics below.
+"""
+
 
 from heliograph.kernels.embeddings import Embedding, embed, embeddable
 from heliograph.kernels.expected_product import ExpectedProduct
