@@ -57,6 +57,13 @@ def grid(side=100):
     ]
 
 
+def cube(side=20):
+    at = np.arange(side**3).reshape(side, side, side)
+    axes = [np.moveaxis(at, axis, 0) for axis in range(3)]
+    pairs = np.concatenate([np.stack([a[1:], a[:-1]], -1).reshape(-1, 2) for a in axes])
+    return [differences(side**3, pairs), singles(side**3)]
+
+
 def league(n_players=3_000, n_games=30_000):
     rng = np.random.default_rng(1)
     pairs = rng.integers(n_players, size=(n_games, 2))
@@ -140,19 +147,33 @@ def expensive(exact):
     print(f" ({warm:.3f} s, {again.n_iterations} from the last sweep's)")
     if not exact:
         return
+    compare("league 10,000 / 100,000", parts, taus, right)
+    parts = cube()
+    taus = [weights(rng, parts[0]), 0.1 * weights(rng, parts[1])]
+    compare("cube 20 x 20 x 20", parts, taus, rng.normal(size=parts[0].n_variables))
+
+
+def compare(name, parts, taus, right, seeds=8):
+    """Estimates with 64 and with 128 probes against a joint solve, whatever that costs."""
     plan = sparse.analyse(parts, budget=sparse.Budget(np.inf, np.inf))
     placed = [sparse.place(plan, part) for part in parts]
     start = time.process_time()
     factor = sparse.factorise(plan, sum(sparse.gram(p, tau) for p, tau in zip(placed, taus, strict=True)))
     mean, inverse = sparse.solve(factor, right), sparse.invert(factor)
-    spread = [sparse.variances(inverse, part) for part in placed]
-    print(f"  jointly {time.process_time() - start:.1f} s, tail {plan.tail}, {plan.bytes:.1e} bytes as planned")
-    print(f"  means differ by at most {np.abs(mean - found.mean).max() / np.abs(mean).max():.1e} of the largest")
-    for name, truth, guess, error in zip(("skills", "games"), spread, found.variances, found.errors, strict=True):
-        ratio = np.sqrt(guess / truth)
-        off = np.sqrt(np.mean((ratio - 1) ** 2))
-        print(f"  sds of {name}: ratio {ratio.min():.4f} to {ratio.max():.4f}, mean {ratio.mean():.4f}", end="")
-        print(f"; rms error {off:.4f}, stated {np.sqrt(np.mean(error**2)):.4f}")
+    truth = np.concatenate([sparse.variances(inverse, part) for part in placed])
+    print(f"{name} jointly: {time.process_time() - start:.2f} s, tail {plan.tail}, {plan.bytes:.1e} bytes as planned")
+    for n_probes in (64, 128):
+        ratios, stated = [], []
+        for seed in range(seeds):
+            prober = sparse.prepare(np.random.default_rng(seed), plan, parts, n_probes=n_probes)
+            found = sparse.estimate(prober, taus, right)
+            ratios.append(np.sqrt(np.concatenate(found.variances) / truth))
+            stated.append(np.concatenate(found.errors))
+        ratio, error = np.array(ratios), np.array(stated)
+        print(f"  {n_probes} probes, {seeds} seeds: sd ratios {ratio.min():.3f} to {ratio.max():.3f}", end="")
+        print(f", mean {ratio.mean():.4f}", end="")
+        print(f"; rms error {np.sqrt(np.mean((ratio - 1) ** 2)):.4f}, stated {np.sqrt(np.mean(error**2)):.4f}", end="")
+        print(f"; means off by {np.abs(found.mean - mean).max() / np.abs(mean).max():.0e} of the largest")
 
 
 def main():
