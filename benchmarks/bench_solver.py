@@ -5,7 +5,7 @@
     python -m benchmarks.bench_solver --exact     # and that league jointly, for comparison: minutes, 3 GB
 
 "plan" is `analyse` and `place`, once per model; "sweep" is `gram`, `factorise`, `solve`, `invert` and `variances`, the best of
-several; "splu" is SciPy's sparse LU: factorisation and one solve, without variances. One thread, wall seconds.
+several; "splu" is SciPy's sparse LU: factorisation and one solve, without variances. One thread, CPU seconds.
 """
 
 import argparse
@@ -57,6 +57,13 @@ def grid(side=100):
     ]
 
 
+def cube(side=20):
+    at = np.arange(side**3).reshape(side, side, side)
+    axes = [np.moveaxis(at, axis, 0) for axis in range(3)]
+    pairs = np.concatenate([np.stack([a[1:], a[:-1]], -1).reshape(-1, 2) for a in axes])
+    return [differences(side**3, pairs), singles(side**3)]
+
+
 def league(n_players=3_000, n_games=30_000):
     rng = np.random.default_rng(1)
     pairs = rng.integers(n_players, size=(n_games, 2))
@@ -75,9 +82,9 @@ def timed(work, repeats):
     """The shortest of some runs, and the last result."""
     best, result = np.inf, None
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         result = work()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best, result
 
 
@@ -102,12 +109,12 @@ def precision_of(parts, taus):
     return csc_array(total)
 
 
-def joint(name, parts, repeats=5):
+def joint(name, parts, repeats=7):
     rng = np.random.default_rng(0)
     taus = [weights(rng, part) for part in parts]
     right = rng.normal(size=parts[0].n_variables)
-    planning, plan = timed(lambda: sparse.analyse(parts), 3)
-    placing, placed = timed(lambda: [sparse.place(plan, part, queried=part is parts[-1]) for part in parts], 3)
+    planning, plan = timed(lambda: sparse.analyse(parts), repeats)
+    placing, placed = timed(lambda: [sparse.place(plan, part, queried=part is parts[-1]) for part in parts], repeats)
     numeric, (mean, _) = timed(lambda: sweep(plan, placed, taus, right), repeats)
     precision = precision_of(parts, taus)
     other, theirs = timed(
@@ -140,19 +147,33 @@ def expensive(exact):
     print(f" ({warm:.3f} s, {again.n_iterations} from the last sweep's)")
     if not exact:
         return
+    compare("league 10,000 / 100,000", parts, taus, right)
+    parts = cube()
+    taus = [weights(rng, parts[0]), 0.1 * weights(rng, parts[1])]
+    compare("cube 20 x 20 x 20", parts, taus, rng.normal(size=parts[0].n_variables))
+
+
+def compare(name, parts, taus, right, seeds=8):
+    """Estimates with 64 and with 128 probes against a joint solve, whatever that costs."""
     plan = sparse.analyse(parts, budget=sparse.Budget(np.inf, np.inf))
     placed = [sparse.place(plan, part) for part in parts]
-    start = time.perf_counter()
+    start = time.process_time()
     factor = sparse.factorise(plan, sum(sparse.gram(p, tau) for p, tau in zip(placed, taus, strict=True)))
     mean, inverse = sparse.solve(factor, right), sparse.invert(factor)
-    spread = [sparse.variances(inverse, part) for part in placed]
-    print(f"  jointly {time.perf_counter() - start:.1f} s, tail {plan.tail}, {plan.bytes:.1e} bytes as planned")
-    print(f"  means differ by at most {np.abs(mean - found.mean).max() / np.abs(mean).max():.1e} of the largest")
-    for name, truth, guess, error in zip(("skills", "games"), spread, found.variances, found.errors, strict=True):
-        ratio = np.sqrt(guess / truth)
-        off = np.sqrt(np.mean((ratio - 1) ** 2))
-        print(f"  sds of {name}: ratio {ratio.min():.4f} to {ratio.max():.4f}, mean {ratio.mean():.4f}", end="")
-        print(f"; rms error {off:.4f}, stated {np.sqrt(np.mean(error**2)):.4f}")
+    truth = np.concatenate([sparse.variances(inverse, part) for part in placed])
+    print(f"{name} jointly: {time.process_time() - start:.2f} s, tail {plan.tail}, {plan.bytes:.1e} bytes as planned")
+    for n_probes in (64, 128):
+        ratios, stated = [], []
+        for seed in range(seeds):
+            prober = sparse.prepare(np.random.default_rng(seed), plan, parts, n_probes=n_probes)
+            found = sparse.estimate(prober, taus, right)
+            ratios.append(np.sqrt(np.concatenate(found.variances) / truth))
+            stated.append(np.concatenate(found.errors))
+        ratio, error = np.array(ratios), np.array(stated)
+        print(f"  {n_probes} probes, {seeds} seeds: sd ratios {ratio.min():.3f} to {ratio.max():.3f}", end="")
+        print(f", mean {ratio.mean():.4f}", end="")
+        print(f"; rms error {np.sqrt(np.mean((ratio - 1) ** 2)):.4f}, stated {np.sqrt(np.mean(error**2)):.4f}", end="")
+        print(f"; means off by {np.abs(found.mean - mean).max() / np.abs(mean).max():.0e} of the largest")
 
 
 def main():

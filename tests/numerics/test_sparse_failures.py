@@ -70,6 +70,16 @@ def test_an_expression_that_joins_foreign_variables_is_refused():
         sparse.place(plan, make_rows(60, [0, 0], [0, 59]))
 
 
+def test_values_and_weights_of_another_shape_are_refused():
+    model, other = case(0, "chain", 60), case(0, "chain", 50)
+    result = solved(other)
+    plan = sparse.analyse([model.prior, model.sites])
+    with pytest.raises(ValueError, match="values for a plan"):
+        sparse.factorise(plan, result.factor.values)
+    with pytest.raises(ValueError, match="weights of shape"):
+        sparse.gram(sparse.place(plan, model.sites), model.tau[1:])
+
+
 def test_a_plan_beyond_its_budget_has_a_price_and_no_layout():
     model = case(0, "random", 60)
     free = sparse.analyse([model.prior, model.sites])
@@ -87,6 +97,8 @@ def test_a_sum_of_very_many_variables_is_refused_before_its_pairs_are_made():
     plan = sparse.analyse([rows])
     assert not plan.affordable
     assert plan.flops >= n**3
+    with pytest.raises(sparse.TooExpensiveError):
+        sparse.prepare(np.random.default_rng(0), plan, [rows])
 
 
 def test_sparse_rows_over_the_core_alone_are_not_charged_as_dense_ones():

@@ -51,6 +51,8 @@ def factorise(plan: Plan, values: np.ndarray, *, close: bool = True) -> Factor:
         raise TooExpensiveError(f"a joint solve takes {plan.flops:.1e} operations and {plan.bytes:.1e} bytes")
     if not plan.filled:
         raise ValueError("this plan has no room for a factor")
+    if values.shape != (plan.fill,):
+        raise ValueError(f"{values.shape} values for a plan of {plan.fill}")
     values = np.array(values, dtype=float)
     border = values[plan.border].reshape(plan.n_sparse, plan.n_core)
     core = values[plan.core].reshape(plan.n_core, plan.n_core)

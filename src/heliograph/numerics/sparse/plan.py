@@ -133,6 +133,8 @@ def analyse(
 
 def without_fill(plan: Plan, parts: Sequence[Rows]) -> Plan:
     """The same variables in a layout of the precision alone, for methods that only multiply by it."""
+    if sum(count_pairs(p) for p in parts) > MANY_PAIRS:
+        raise TooExpensiveError("some sites join too many variables even to write their precision down")
     in_core = np.zeros(len(plan.order), dtype=bool)
     in_core[plan.order[plan.n_sparse :]] = True
     order = np.concatenate([np.flatnonzero(~in_core), np.flatnonzero(in_core)])

@@ -84,8 +84,8 @@ def prepare(
     queried : sequence of bool, optional
         Whether variances of each part are wanted; all by default.
     n_probes : int
-        The error falls with the square root, the time grows in proportion. The default keeps the worst of 10,000 standard
-        deviations of a league within 4 %; with 64 it was off by 4.2 %.
+        The error falls with the square root, the time grows in proportion. With 128 all 10,000 standard deviations of a
+        league were within 3.1 % for each of eight seeds; with 64 the worst was off by 4.7 %.
     """
     bare = without_fill(plan, parts)
     assert bare.layout is not None
@@ -126,7 +126,7 @@ def estimate(
     right : ndarray
         Information vector (n,).
     more : ndarray, optional
-        Further values of the core, from `core_precision`.
+        Further values of the core, from ``core_precision(prober.plan, ...)``.
     previous : Estimate, optional
         A solution for similar weights, to start from.
     """
@@ -144,21 +144,32 @@ def estimate(
     start = None if previous is None or previous.probes.shape != b.shape else previous.probes / scale[:, None]
     x, rough_run = conjugate_gradients(matrix, scale[:, None] * b, start, ROUGH)
     x *= scale[:, None]
-    spread: list[np.ndarray | None] = []
-    errors: list[np.ndarray | None] = []
-    for part, near in zip(prober.parts, prober.queried, strict=True):
-        if near is None:
-            spread.append(None)
-            errors.append(None)
-            continue
-        variance, sampled = _site_variances(part.rows, near, values, b, x, n_positive)
-        add_core(variance, part, solved[:, 1:], core)
-        spread.append(variance)
-        errors.append(_expected_errors(variance, sampled, n_positive))
-    residual = max(exact_run.residual, rough_run.residual)
-    settled = exact_run.residual <= EXACT and rough_run.residual <= ROUGH
-    n_iterations = exact_run.n_iterations + rough_run.n_iterations
-    return Estimate(mean, tuple(spread), tuple(errors), x, n_iterations, residual, settled)
+    spread = [
+        None if near is None else _with_error(part, near, values, (b, x, n_positive), (solved[:, 1:], core))
+        for part, near in zip(prober.parts, prober.queried, strict=True)
+    ]
+    return Estimate(
+        mean,
+        tuple(None if one is None else one[0] for one in spread),
+        tuple(None if one is None else one[1] for one in spread),
+        x,
+        exact_run.n_iterations + rough_run.n_iterations,
+        max(exact_run.residual, rough_run.residual),
+        exact_run.residual <= EXACT and rough_run.residual <= ROUGH,
+    )
+
+
+def _with_error(
+    part: Placed,
+    near: Sequence[Neighbourhood],
+    values: np.ndarray,
+    probes: tuple[np.ndarray, np.ndarray, int],
+    exact: tuple[np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Variances of a part's sites, and the expected relative error of each row's standard deviation."""
+    variance, sampled = _site_variances(part.rows, near, values, *probes)
+    add_core(variance, part, *exact)
+    return variance, _expected_errors(variance, sampled, probes[2])
 
 
 def _scaled(prober: Prober, values: np.ndarray) -> tuple[np.ndarray, sparse.csr_array]:
