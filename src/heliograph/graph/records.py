@@ -104,9 +104,7 @@ class Edge:
     node: int
     index: np.ndarray | None  # (plate size,) entry of the node that each element touches; None: the same, in order
     unique: bool  # no entry is touched twice
-    shared: bool = (
-        False  # all elements touch one entry (`index` holds it; None: the first) and send it one message together
-    )
+    shared: bool = False  # all elements touch one entry (the first of `index`, or 0) and send it one message together
 
     def entries(self, size: int) -> np.ndarray:
         """The entry of the node that each of a plate's `size` elements touches."""
