@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from heliograph.errors import HeliographError
 from heliograph.experiments.experiment import Outcome
 from heliograph.experiments.parts import Store
-from heliograph.experiments.reproduce import Run, choose, outcome_of, plan, run, strict_json, write_outcome
+from heliograph.experiments.reproduce import Run, Step, choose, outcome_of, plan, run, strict_json, write_outcome
 
 app = typer.Typer(help="Expectation propagation with messages learned just in time.", no_args_is_help=True)
 
@@ -85,15 +86,19 @@ def reproduce(
         Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         raise typer.Exit(2) from error
     console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    _exit_if_unfinished(interrupted, errors)
+
+
+def _exit_if_unfinished(interrupted: bool, errors: list[str]) -> None:
+    """Say what the report lacks, if anything, and end with the code for it."""
+    console = Console(stderr=True)
     if interrupted:
         message = "interrupted: the report shows what was finished; the same command goes on from there"
-        Console(stderr=True).print(message, soft_wrap=True)
+        console.print(message, soft_wrap=True)
         raise typer.Exit(130)
     if errors:
         message = "; ".join(errors)
-        Console(stderr=True).print(
-            f"[bold red]error:[/] the report lacks the parts that failed: {message}", soft_wrap=True
-        )
+        console.print(f"[bold red]error:[/] the report lacks the parts that failed: {message}", soft_wrap=True)
         raise typer.Exit(1)
 
 
@@ -124,16 +129,46 @@ def _write_json(target: Path | None, value: Any) -> None:
         target.write_text(text)
 
 
+@dataclass
+class _Found:
+    """What the parts of some experiments gave so far."""
+
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)  # by the key of a part
+    errors: dict[str, str] = field(default_factory=dict)
+    sentences: list[str] = field(default_factory=list)  # one for each part that failed
+    n_reused: int = 0
+    interrupted: bool = False
+
+    def add(self, step: Step, result: dict[str, Any] | None, console: Console) -> None:
+        """Keep the result or the error of a part, and print it where there is no bar to show it."""
+        if step.part is None:
+            return
+        if result is not None:
+            self.results[step.part.key] = result
+            self.n_reused += step.reused
+            if not console.is_terminal:
+                kept = " (kept from an earlier run)" if step.reused else ""
+                console.print(f"{step.n_done}/{step.n_parts} {step.part.name}{kept}", highlight=False)
+        if step.error is not None:
+            self.errors[step.part.key] = step.error
+            self.sentences.append(f"{step.part.name} failed with {step.error}")
+            console.print(self.sentences[-1], highlight=False, soft_wrap=True, markup=False)
+
+    def interrupt(self, runs: Sequence[Run], store: Store) -> None:
+        """End the workers, and read what is finished from the folder, where a part may have arrived just now."""
+        self.interrupted = True
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        kept = {part.key: store.read(part) for one in runs for part in one.parts}
+        self.results = {key: result for key, result in kept.items() if result is not None}
+
+
 def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Outcome], bool, list[str]]:
     """Run everything under a progress bar; Ctrl-C ends it early with what is finished, a part that fails only itself.
 
     Gives the outcomes, whether it was interrupted, and a sentence for each part that failed.
     """
-    results: dict[str, dict[str, Any]] = {}
-    errors: dict[str, str] = {}
-    sentences: list[str] = []
-    interrupted = False
-    console = Console(stderr=True)
+    found, console = _Found(), Console(stderr=True)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -143,27 +178,13 @@ def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Out
     )
     with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=3600) as bar:
         task = bar.add_task("starting", total=None)
-        n_reused = 0
         try:
             for step, result in run(runs, store, jobs):
-                doing = ", ".join(step.running) or "done"
-                if step.part is not None and result is not None:
-                    results[step.part.key] = result
-                    n_reused += step.reused
-                    if not console.is_terminal:
-                        kept = " (kept from an earlier run)" if step.reused else ""
-                        console.print(f"{step.n_done}/{step.n_parts} {step.part.name}{kept}", highlight=False)
-                if step.part is not None and step.error is not None:
-                    errors[step.part.key] = step.error
-                    sentences.append(f"{step.part.name} failed with {step.error}")
-                    console.print(sentences[-1], highlight=False, soft_wrap=True, markup=False)
+                found.add(step, result, console)
                 # reused parts take no time, so they stay out of the estimate of the time left
-                bar.update(task, description=doing, total=step.n_parts - n_reused, completed=step.n_done - n_reused)
+                total, completed = step.n_parts - found.n_reused, step.n_done - found.n_reused
+                bar.update(task, description=", ".join(step.running) or "done", total=total, completed=completed)
         except KeyboardInterrupt:
-            interrupted = True
-            for worker in multiprocessing.active_children():
-                worker.terminate()
-            # a part may have been kept at the very moment of the interruption: the folder knows best
-            kept = {part.key: store.read(part) for one in runs for part in one.parts}
-            results = {key: result for key, result in kept.items() if result is not None}
-    return {one.experiment.name: outcome_of(one, results, errors) for one in runs}, interrupted, sentences
+            found.interrupt(runs, store)
+    outcomes = {one.experiment.name: outcome_of(one, found.results, found.errors) for one in runs}
+    return outcomes, found.interrupted, found.sentences

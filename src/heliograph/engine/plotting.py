@@ -76,7 +76,7 @@ def _draw_uncertainty(ax: Any, title: str, problems: list[list[Invocation]], win
     top = np.nanmax(values[np.isfinite(values)], initial=-np.inf)
     height = np.where(np.isfinite(values[marks]), values[marks], top if np.isfinite(top) else 0.0)
     ax.plot(marks, height, "x", color="tab:red", markersize=4, label=f"asked ({len(marks)})")
-    if len(sweeps) <= 200:  # more lines than that are a grey wall
+    if len(sweeps) <= 200:  # with more lines nothing else could be seen
         for k in sweeps:
             ax.axvline(k, color="0.85", linewidth=0.5, zorder=0)
     for k in starts:

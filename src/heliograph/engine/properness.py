@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.families import Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import Categorical, Family, Gaussian, MultivariateGaussian
 
 __all__ = ["POLICIES", "PolicyResult", "apply_policy", "choose", "finite"]
 
@@ -122,9 +122,7 @@ def _keep_mean(new: Family, cavity: Family, improper: np.ndarray) -> Family:
         )
     if isinstance(new, MultivariateGaussian):
         return _keep_vector_mean(new, cavity, belief, improper)
-    if isinstance(new, (Gamma, Beta, Dirichlet)):
-        return choose(improper & belief.proper, new, new)  # these are improper and harmless while the belief is proper
-    return new
+    return new  # the others may be improper, which does no harm while the belief is proper
 
 
 def _keep_vector_mean(new: Family, cavity: Family, belief: Family, improper: np.ndarray) -> Family:

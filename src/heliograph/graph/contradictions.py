@@ -21,9 +21,7 @@ from heliograph.graph.records import Affine, Graph, Node, Plate, Term
 __all__ = ["Limits", "Statement", "bounds_of_event", "check_plate", "check_possible"]
 
 _SAME = 1e-9  # relative difference below which two values of one quantity are taken for roundings of each other
-_MOST_ROWS = (
-    10_000  # expressions of several variables are compared one by one, and beyond this many are left to the sweeps
-)
+_MOST_ROWS = 10_000  # sums are compared one by one; statements with more rows than this are left to the sweeps
 
 
 Record = Callable[[Callable[[], object]], None]  # takes note of how to take back a change

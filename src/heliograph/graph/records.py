@@ -104,7 +104,7 @@ class Edge:
     node: int
     index: np.ndarray | None  # (plate size,) entry of the node that each element touches; None: the same, in order
     unique: bool  # no entry is touched twice
-    shared: bool = False  # all elements touch one entry (`index`; None: the first) and send it one message together
+    shared: bool = False  # all elements touch one entry (the first of `index`, or 0) and send it one message together
     joint: bool = False  # of a block of jointly Gaussian variables, which sends one message per entry of the node
 
     def entries(self, size: int) -> np.ndarray:

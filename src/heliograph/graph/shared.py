@@ -21,7 +21,7 @@ class Shared(NamedTuple):
 
     size: int  # elements
     unknowns: int  # scalars of the user's variables that they depend on, at most one for each element
-    together: int  # learning elements at most that are connected with one another through unobserved variables
+    together: int  # the most learning elements that are connected with one another through unobserved variables
 
 
 def shared_by_factor(graph: Graph, learning: Sequence[int]) -> dict[int, Shared]:

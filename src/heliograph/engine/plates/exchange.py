@@ -47,7 +47,7 @@ class Exchange:
     unsent: Unsent = field(default_factory=Unsent)
     sweep: int = 0
     replies: Replies = field(default_factory=Replies)  # of black boxes in a damped sweep
-    # mean and covariance of the vector that a row was last sent from, with the total they belong to
+    # the mean and covariance of the vector from which a row was last sent, with the total that they belong to
     moments: tuple[Family, tuple[np.ndarray, np.ndarray] | None] | None = None
 
     def over(self, tables: Tables, unsent: Unsent | None = None) -> Exchange:
