@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from heliograph.engine.blocks.compile import Known
 from heliograph.engine.blocks.dense import DenseSystem
+from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows
 from heliograph.engine.blocks.sparse import SparseSystem
 from heliograph.engine.blocks.system import System

@@ -8,130 +8,38 @@ entry of every node, and the rows whose weight is known for the whole run: prior
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from heliograph.engine.blocks.constraints import Elimination, eliminate
+from heliograph.engine.blocks.grouping import DETERMINISTIC, groups, is_gaussian_prior, is_linear
+from heliograph.engine.blocks.records import Block, Known, components
 from heliograph.engine.blocks.rows import Rows, add, apply, base, constants, joined, minus, scale, take
 from heliograph.factors import (
     Difference,
     Dot,
     Equal,
     GaussianFactor,
-    GaussianPrecision,
     MultivariateGaussianFactor,
     Prior,
     Scale,
     Shift,
-    Stack,
     Sum,
 )
-from heliograph.families import Family, Gaussian, MultivariateGaussian
-from heliograph.graph.records import Edge, Graph, Node, Plate
+from heliograph.families import Family, Gaussian
+from heliograph.graph.records import Graph, Plate
 
-__all__ = ["Block", "Known", "components", "find_blocks", "with_differences"]
+__all__ = ["find_blocks"]
 
 _SUMS = (Sum, Difference)
-_DETERMINISTIC = (Sum, Difference, Scale, Shift, Dot, Stack)
-_LINEAR = (*_DETERMINISTIC, Equal, GaussianFactor, MultivariateGaussianFactor)
-_GAUSSIAN = (Gaussian, MultivariateGaussian)
 _TIGHT = 1e-7  # variance over that of the mean, below which a node is written as a deviation from its mean
-
-
-class Known(NamedTuple):
-    """Rows whose weight is known: ``log N(target; rows, 1 / weight)`` summed, and `log_constant` besides."""
-
-    rows: Rows
-    target: np.ndarray  # (n,)
-    weight: np.ndarray  # (n,) precisions
-    log_constant: float
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A connected set of nodes that are jointly Gaussian given the messages of everything else."""
-
-    nodes: tuple[int, ...]  # positions in the graph
-    plates: frozenset[int]  # positions of the plates that the block stands for
-    n_columns: int  # base scalars
-    rows: dict[int, Rows]  # node -> the expression of every entry (of every component, for vectors)
-    base: dict[int, np.ndarray]  # node with a distribution of its own -> its columns, -1 where it was observed
-    known: Known
-
-
-# ---- which nodes belong together --------------------------------------------------------------------------------
-def with_differences(graph: Graph) -> Graph:
-    """The graph with ``N(x; mean, 1 / precision)`` of two unknowns written as ``N(x - mean; 0, 1 / precision)``.
-
-    The factor sees one expression of the block then, and not two independent ends of it.
-    """
-    made = Graph(list(graph.nodes), [], graph.live)
-    for plate in graph.plates:
-        if isinstance(plate.factor, GaussianPrecision) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
-            name = f"({graph.nodes[plate.edges['x'].node].name} - its mean)"
-            node = Node(len(made.nodes), name, Gaussian, (plate.size,), None, False)
-            made.nodes.append(node)
-            out = Edge(node.position, None, True)
-            ends = {"a": plate.edges["x"], "b": plate.edges["mean"], "out": out}
-            made.plates.append(Plate(len(made.plates), "difference", Difference(), (plate.size,), ends))
-            edges = {"precision": plate.edges["precision"], "x": out}
-            data = {**plate.data, "mean": Gaussian.point_mass(np.zeros(plate.size))}
-            plate = replace(plate, edges=edges, data=data)
-        made.plates.append(replace(plate, position=len(made.plates)))
-    return made
-
-
-def _open_ports(graph: Graph, plate: Plate, ports: tuple[str, ...] | None = None) -> list[str]:
-    """The ports at Gaussian nodes that are not wholly observed."""
-    return [
-        port
-        for port, edge in plate.edges.items()
-        if (ports is None or port in ports)
-        and issubclass(graph.nodes[edge.node].family, _GAUSSIAN)
-        and not graph.nodes[edge.node].fully_observed
-    ]
-
-
-def _linear(graph: Graph, plate: Plate) -> bool:
-    if not isinstance(plate.factor, _LINEAR):
-        return False
-    return all(issubclass(graph.nodes[e.node].family, _GAUSSIAN) for e in plate.edges.values())
-
-
-def _groups(graph: Graph) -> list[set[int]]:
-    """Sets of nodes that linear plates join, two open ends at a time."""
-    root = list(range(len(graph.nodes)))
-
-    def find(k: int) -> int:
-        while root[k] != k:
-            root[k] = root[root[k]]
-            k = root[k]
-        return k
-
-    seeds: set[int] = set()
-    for plate in graph.plates:
-        if not _linear(graph, plate):
-            continue
-        ports = _open_ports(graph, plate)
-        if len(ports) < 2:
-            continue
-        nodes = [plate.edges[p].node for p in ports]
-        seeds.update(nodes)
-        for k in nodes[1:]:
-            a, b = sorted((find(nodes[0]), find(k)))
-            root[b] = a
-    found: dict[int, set[int]] = {}
-    for k in sorted(seeds):
-        found.setdefault(find(k), set()).add(k)
-    return list(found.values())
 
 
 def find_blocks(graph: Graph) -> list[Block]:
     """The Gaussian blocks of a graph; nodes that no linear plate joins to another are in none."""
-    return [_Compiler(graph, nodes).block() for nodes in _groups(graph)]
+    return [_Compiler(graph, nodes).block() for nodes in groups(graph)]
 
 
 # ---- one block --------------------------------------------------------------------------------------------------
@@ -144,11 +52,11 @@ class _Compiler:
         self.plates = [
             p
             for p in graph.plates
-            if (_linear(graph, p) or _is_gaussian_prior(p)) and any(e.node in nodes for e in p.edges.values())
+            if (is_linear(graph, p) or is_gaussian_prior(p)) and any(e.node in nodes for e in p.edges.values())
         ]
         makers: dict[int, list[Plate]] = {}
         for plate in self.plates:
-            if isinstance(plate.factor, _DETERMINISTIC):
+            if isinstance(plate.factor, DETERMINISTIC):
                 makers.setdefault(plate.edges[plate.factor.child].node, []).append(plate)
         self.makers = makers
         self.by_edges = {id(p.edges): p for p in self.plates}
@@ -322,7 +230,7 @@ class _Compiler:
         factor = plate.factor
         if plate.position in self.written:
             return
-        if isinstance(factor, _DETERMINISTIC):
+        if isinstance(factor, DETERMINISTIC):
             child = plate.edges[factor.child]
             if child.node not in self.nodes:  # an expression that was observed, all of it
                 image, value = self._image(plate), self._port(plate, factor.child)
@@ -372,16 +280,6 @@ class _Compiler:
             whitened = apply(sp.csr_array(sp.block_diag(list(white), format="csr")), rows)
         target = np.einsum("nij,nj->ni", white, mean.reshape(n, d)).reshape(-1)
         self.known.append((whitened, target, np.ones(n * d)))
-
-
-def _is_gaussian_prior(plate: Plate) -> bool:
-    factor = plate.factor
-    return isinstance(factor, Prior) and isinstance(factor.fixed, _GAUSSIAN) and bool(np.all(factor.fixed.proper))
-
-
-def components(entries: np.ndarray, d: int) -> np.ndarray:
-    """The rows of the components of some entries of a node of vectors."""
-    return entries if d == 1 else (entries[:, None] * d + np.arange(d)).reshape(-1)
 
 
 def _without(block: Block, gone: Elimination) -> Block:

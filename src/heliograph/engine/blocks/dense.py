@@ -14,7 +14,7 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
-from heliograph.engine.blocks.compile import Known
+from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows, image, is_base, take
 from heliograph.engine.blocks.sparse import known_log_density
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, conditioned_cavities

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
-from heliograph.engine.blocks.compile import Block, find_blocks, with_differences
+from heliograph.engine.blocks.compile import find_blocks
+from heliograph.engine.blocks.grouping import with_differences
 from heliograph.engine.blocks.plate import BlockFactor, port_of
+from heliograph.engine.blocks.records import Block
 from heliograph.errors import AccuracyWarning, UnsupportedError
 from heliograph.graph.records import Edge, Graph, Plate
 from heliograph.numerics.sparse import TooExpensiveError

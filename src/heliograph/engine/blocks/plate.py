@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from heliograph.engine.blocks.choosing import system_for
-from heliograph.engine.blocks.compile import Block
+from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites
 from heliograph.factors import Factor

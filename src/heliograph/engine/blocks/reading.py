@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from heliograph.engine.blocks.compile import Block, components
 from heliograph.engine.blocks.plate import BlockFactor, Joint
+from heliograph.engine.blocks.records import Block, components
 from heliograph.engine.blocks.rows import Rows, add, apply, constants, joined, scale, take
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Affine, Graph, Inner, Node, Stacked

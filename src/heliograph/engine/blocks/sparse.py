@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
-from heliograph.engine.blocks.compile import Known
+from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows, image, take
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, conditioned_cavities
 from heliograph.numerics import sparse

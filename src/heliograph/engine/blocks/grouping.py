@@ -1,0 +1,110 @@
+# pyright: basic
+"""Which nodes of a graph are jointly Gaussian: those that plates which are linear in them join."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from heliograph.factors import (
+    Difference,
+    Dot,
+    Equal,
+    GaussianFactor,
+    GaussianPrecision,
+    MultivariateGaussianFactor,
+    Prior,
+    Scale,
+    Shift,
+    Stack,
+    Sum,
+)
+from heliograph.families import Gaussian, MultivariateGaussian
+from heliograph.graph.records import Edge, Graph, Node, Plate
+
+__all__ = ["DETERMINISTIC", "groups", "is_gaussian_prior", "is_linear", "with_differences"]
+
+DETERMINISTIC = (
+    Sum,
+    Difference,
+    Scale,
+    Shift,
+    Dot,
+    Stack,
+)  # factors whose child is an affine function of their parents
+_LINEAR = (*DETERMINISTIC, Equal, GaussianFactor, MultivariateGaussianFactor)
+_GAUSSIAN = (Gaussian, MultivariateGaussian)
+
+
+def with_differences(graph: Graph) -> Graph:
+    """The graph with ``N(x; mean, 1 / precision)`` of two unknowns written as ``N(x - mean; 0, 1 / precision)``.
+
+    The factor sees one expression of the block then, and not two independent ends of it.
+    """
+    made = Graph(list(graph.nodes), [], graph.live)
+    for plate in graph.plates:
+        if isinstance(plate.factor, GaussianPrecision) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
+            name = f"({graph.nodes[plate.edges['x'].node].name} - its mean)"
+            node = Node(len(made.nodes), name, Gaussian, (plate.size,), None, False)
+            made.nodes.append(node)
+            out = Edge(node.position, None, True)
+            ends = {"a": plate.edges["x"], "b": plate.edges["mean"], "out": out}
+            made.plates.append(Plate(len(made.plates), "difference", Difference(), (plate.size,), ends))
+            edges = {"precision": plate.edges["precision"], "x": out}
+            data = {**plate.data, "mean": Gaussian.point_mass(np.zeros(plate.size))}
+            plate = replace(plate, edges=edges, data=data)
+        made.plates.append(replace(plate, position=len(made.plates)))
+    return made
+
+
+def _open_ports(graph: Graph, plate: Plate, ports: tuple[str, ...] | None = None) -> list[str]:
+    """The ports at Gaussian nodes that are not wholly observed."""
+    return [
+        port
+        for port, edge in plate.edges.items()
+        if (ports is None or port in ports)
+        and issubclass(graph.nodes[edge.node].family, _GAUSSIAN)
+        and not graph.nodes[edge.node].fully_observed
+    ]
+
+
+def is_linear(graph: Graph, plate: Plate) -> bool:
+    """Whether a plate is a linear relation of Gaussian variables, with noise of a known variance or none."""
+    if not isinstance(plate.factor, _LINEAR):
+        return False
+    return all(issubclass(graph.nodes[e.node].family, _GAUSSIAN) for e in plate.edges.values())
+
+
+def groups(graph: Graph) -> list[set[int]]:
+    """Sets of nodes that linear plates join, two open ends at a time."""
+    root = list(range(len(graph.nodes)))
+
+    def find(k: int) -> int:
+        while root[k] != k:
+            root[k] = root[root[k]]
+            k = root[k]
+        return k
+
+    seeds: set[int] = set()
+    for plate in graph.plates:
+        if not is_linear(graph, plate):
+            continue
+        ports = _open_ports(graph, plate)
+        if len(ports) < 2:
+            continue
+        nodes = [plate.edges[p].node for p in ports]
+        seeds.update(nodes)
+        for k in nodes[1:]:
+            a, b = sorted((find(nodes[0]), find(k)))
+            root[b] = a
+    found: dict[int, set[int]] = {}
+    for k in sorted(seeds):
+        found.setdefault(find(k), set()).add(k)
+    return list(found.values())
+
+
+def is_gaussian_prior(plate: Plate) -> bool:
+    """Whether a plate is a proper Gaussian prior."""
+    factor = plate.factor
+    return isinstance(factor, Prior) and isinstance(factor.fixed, _GAUSSIAN) and bool(np.all(factor.fixed.proper))
