@@ -12,7 +12,7 @@ from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
-from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run, readable_form
+from heliograph.engine.reading import belief_of_expression, dependent_groups, groups_of, in_run, readable_form
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
@@ -118,8 +118,8 @@ class Posterior:
     def covariance(self, a: Variable, b: Variable) -> np.ndarray:
         """The joint covariance of two variables or expressions, of shape ``(*a.shape, *b.shape)``.
 
-        Vectors count their components as a last axis. Where no block holds both, messages treat them as independent, and an
-        error says so.
+        Vectors count their components as a last axis. It is 0 where nothing connects the two; where messages treat as
+        independent what is not, an error says so.
 
         >>> from heliograph.engine import Model
         >>> model = Model()
@@ -142,9 +142,17 @@ class Posterior:
             joint = kind.joint(self._exchange.tables)
             if left is not None and right is not None and joint is not None:
                 return kind.factor.system.covariance(left, right, joint.solution).reshape((*shapes[0], *shapes[1]))
-        raise ModelError(
-            f"{a.name!r} and {b.name!r} are not in one block of jointly Gaussian variables: the run knows no covariance of them"
-        )
+        if self._connected(*forms):
+            raise ModelError(
+                f"{a.name!r} and {b.name!r} depend on each other, but are not in one block of jointly Gaussian variables: the run "
+                "knows no covariance of them"
+            )
+        return np.zeros((*shapes[0], *shapes[1]))
+
+    def _connected(self, a: Affine, b: Affine) -> bool:
+        """Whether anything in the model connects two expressions."""
+        left, right = ({int(k) for k in groups_of(self._graph, self._groups, form)} for form in (a, b))
+        return bool(left & right)
 
     @cached_property
     def _groups(self) -> list[np.ndarray]:

@@ -15,7 +15,7 @@ from heliograph.graph.overlaps import distribute, resolve
 from heliograph.graph.records import Affine, Graph, Inner, Node, Stacked, Term
 from heliograph.graph.sparse import connected_parts
 
-__all__ = ["belief_of_expression", "dependent_groups", "in_run", "readable_form"]
+__all__ = ["belief_of_expression", "dependent_groups", "groups_of", "in_run", "readable_form"]
 
 Belief = Callable[[Node], Family]  # of a node of the run
 JointBelief = Callable[[Affine], Family | None]  # of an expression, where one block holds all of it
@@ -147,6 +147,13 @@ def _dependent(graph: Graph, groups: Callable[[], list[np.ndarray]], form: Affin
     labels = np.stack([np.where(on, found[node.position][entries], -1) for node, entries, on in columns], axis=1)
     labels.sort(axis=1)
     return bool(((labels[:, 1:] == labels[:, :-1]) & (labels[:, 1:] >= 0)).any())
+
+
+def groups_of(graph: Graph, groups: list[np.ndarray], form: Affine) -> np.ndarray:
+    """The groups of dependent entries that an expression has uncertain parts of."""
+    found = [groups[node.position][entries[on]] for t in form.terms for node, entries, on in _sources(graph, t)]
+    every = np.concatenate([np.zeros(0, dtype=int), *found])
+    return np.unique(every[every >= 0])
 
 
 def _sources(graph: Graph, term: Term) -> list[tuple[Node, np.ndarray, np.ndarray]]:

@@ -11,14 +11,12 @@ from scipy.stats import norm
 
 import heliograph as hg
 
-not_yet = pytest.mark.xfail(reason="precisions lose what a value this exact says")
-
 
 def sds(belief):
     return np.sqrt(np.asarray(belief.variance))
 
 
-@pytest.mark.parametrize("distance", [1e2, 1e4, pytest.param(1e8, marks=not_yet)])
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e8])
 def test_a_truncation_far_out_in_the_tail_of_a_sum(distance):
     model = hg.Model()
     a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=3.0)
@@ -35,7 +33,7 @@ def test_a_truncation_far_out_in_the_tail_of_a_sum(distance):
     assert posterior.log_evidence == pytest.approx(log_ndtr(-edge), rel=1e-9)
 
 
-@pytest.mark.parametrize("width", [1e-3, pytest.param(1e-6, marks=not_yet), pytest.param(1e-9, marks=not_yet)])
+@pytest.mark.parametrize("width", [1e-3, 1e-6, 1e-9])
 def test_an_interval_far_narrower_than_the_prior_is_a_value(width):
     model = hg.Model()
     a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=3.0)
@@ -54,7 +52,6 @@ def test_an_interval_far_narrower_than_the_prior_is_a_value(width):
     assert posterior.log_evidence == pytest.approx(exact.log_evidence + np.log(width), abs=1e-5)
 
 
-@pytest.mark.xfail(reason="the evidence is infinite")
 def test_a_label_of_a_known_expression_only_counts_in_the_evidence():
     model = hg.Model()
     a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
@@ -67,9 +64,7 @@ def test_a_label_of_a_known_expression_only_counts_in_the_evidence():
     assert posterior.log_evidence == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    "variance", [1e-4, 1e-8, pytest.param(1e-12, marks=not_yet), pytest.param(1e-16, marks=not_yet)]
-)
+@pytest.mark.parametrize("variance", [1e-4, 1e-8, 1e-12, 1e-16])
 def test_data_that_are_nearly_exact(variance):
     def write(m, rng):
         a, b = m.gaussian("a", 0.0, variance=1.0), m.gaussian("b", 0.0, variance=3.0)
@@ -80,7 +75,6 @@ def test_data_that_are_nearly_exact(variance):
     check(write, cross=False)
 
 
-@pytest.mark.xfail(reason="a vector without variance in one direction is refused")
 @pytest.mark.parametrize("kind", ["scalars", "vector"])
 def test_an_exact_value_of_a_product_with_a_matrix(kind):
     def write(m, rng):
@@ -93,11 +87,12 @@ def test_an_exact_value_of_a_product_with_a_matrix(kind):
         m.gaussian("y", np.array([[1.0, 2.0, -1.0]]) @ w + c, variance=0.5, observed=[2.0])
         return [2.0 * c]
 
+    # a vector's belief has a precision, so that a billionth is added to a covariance without an inverse
+    tolerance = 1e-8 if kind == "scalars" else 1e-6
     for seed in range(8):
-        check(write, seed, cross=False)
+        check(write, seed, cross=False, tolerance=tolerance)
 
 
-@pytest.mark.xfail(reason="two statements that agree are refused")
 def test_two_values_of_one_expression_that_agree_are_one_value():
     model = hg.Model()
     a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=2.0)
@@ -108,7 +103,6 @@ def test_two_values_of_one_expression_that_agree_are_one_value():
     assert float(belief.variance) == pytest.approx(2 / 3, rel=1e-8)
 
 
-@pytest.mark.xfail(reason="an observed row of an array of vectors has no covariance, and is refused")
 def test_an_array_of_vectors_of_which_one_is_missing():
     seen = np.array([[1.0, 2.0], [np.nan, np.nan], [0.0, 1.0]])
 
@@ -122,7 +116,6 @@ def test_an_array_of_vectors_of_which_one_is_missing():
     check(write, cross=False)
 
 
-@pytest.mark.xfail(reason="what nothing connects is in no block of both")
 def test_the_covariance_of_what_nothing_connects_is_zero():
     model = hg.Model()
     x, u = model.gaussian("x", 0.0, variance=1.0), model.gaussian("u", 0.0, variance=1.0)

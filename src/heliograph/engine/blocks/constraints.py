@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from heliograph.engine.blocks.rows import Rows
-from heliograph.errors import ContradictionError, HeliographError, UnsupportedError
+from heliograph.errors import ContradictionError, UnsupportedError
 
 __all__ = ["Elimination", "eliminate"]
 
@@ -53,7 +53,7 @@ def eliminate(rows: Rows, values: np.ndarray) -> Elimination:
     ContradictionError
         Where no values of the variables satisfy them all.
     UnsupportedError
-        Where one follows from the others, so that the density of the observed values does not exist.
+        Where there are too many.
     """
     whole = _all_sparse(rows)
     columns = np.unique(whole.indices)
@@ -63,7 +63,8 @@ def eliminate(rows: Rows, values: np.ndarray) -> Elimination:
             "with a small variance"
         )
     a, b = whole[:, columns].toarray(), np.asarray(values, dtype=float) - rows.constant
-    pivots, log_pivots = _reduce(a, b, values)
+    pivots, used, log_pivots = _reduce(a, b, values)
+    a, b = a[used], b[used]
     n, fixed = rows.n_columns, columns[pivots]
     left = np.ones(n, dtype=bool)
     left[fixed] = False
@@ -79,16 +80,25 @@ def eliminate(rows: Rows, values: np.ndarray) -> Elimination:
     return Elimination(matrix, constant, kept, -log_pivots)
 
 
-def _reduce(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> tuple[list[int], float]:
-    """Give each row of ``a x = b`` a pivot of its own, in place; the columns of the pivots, and the log of their product."""
+def _reduce(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> tuple[list[int], list[int], float]:
+    """Give each row of ``a x = b`` a pivot of its own, in place.
+
+    Gives the columns of the pivots, their rows (a row that follows from others has none), and the log of their product.
+    """
     size = np.abs(a).max(axis=1, initial=0.0)
     pivots: list[int] = []
+    kept: list[int] = []
     log_pivots = 0.0
     for k in range(len(a)):
         j = int(np.argmax(np.abs(a[k]))) if a.shape[1] else 0
         pivot = a[k, j] if a.shape[1] else 0.0
         if np.abs(pivot) <= _RANK * max(size[k], 1e-300):
-            raise _without_pivot(float(b[k]), float(values[k]))
+            if np.abs(b[k]) > _CONSISTENT * (1.0 + np.abs(values[k])):
+                raise ContradictionError(
+                    f"an expression that was observed as {values[k]:g} has another value by what else is known exactly; take "
+                    "one of the statements back"
+                )
+            continue  # it follows from the others
         log_pivots += float(np.log(np.abs(pivot)))
         a[k] /= pivot
         b[k] /= pivot
@@ -99,19 +109,8 @@ def _reduce(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> tuple[list[int]
         a[others] -= np.outer(a[others, j], a[k])
         a[others, j] = 0.0
         pivots.append(j)
-    return pivots, log_pivots
-
-
-def _without_pivot(left: float, value: float) -> HeliographError:
-    """What is wrong with an expression of which nothing is left to choose."""
-    if np.abs(left) > _CONSISTENT * (1.0 + np.abs(value)):
-        return ContradictionError(
-            f"an expression that was observed as {value:g} has another value by what else is known exactly; take one of the "
-            "statements back"
-        )
-    return UnsupportedError(
-        "an expression was observed exactly whose value follows from other exact observations; leave it out"
-    )
+        kept.append(k)
+    return pivots, kept, log_pivots
 
 
 def _all_sparse(rows: Rows) -> sp.csr_array:

@@ -14,6 +14,7 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
+from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows, image, is_base, take
 from heliograph.engine.blocks.sparse import known_log_density
@@ -22,6 +23,7 @@ from heliograph.factors import dot_backward, dot_forward
 
 __all__ = ["DenseSystem", "Solution"]
 
+_CANCELLED = 1e7  # beyond it, a sum of precisions has lost too many digits
 _ROUNDING = 1e-15  # of a diagonal entry: a pivot below this is nothing but rounding
 _LARGEST = 4_000_000  # numbers up to which rows are laid out as one dense matrix
 _CHUNK = 2**21  # numbers of a temporary
@@ -36,7 +38,10 @@ class Solution(NamedTuple):
     root: np.ndarray  # (N, N) R with R R' the covariance
     log_det: float  # of the precision, given what is fixed
     n_free: int  # base scalars less those that exact values fix
-    naturals: tuple[np.ndarray, np.ndarray] | None  # shift and precision of all base scalars; None where some are fixed
+    naturals: tuple[np.ndarray, np.ndarray] | None = (
+        None  # shift and precision of all base scalars, where they are exact
+    )
+    lost: float = 1.0  # the largest precision over what is left of it when the other scalars are known
 
 
 class DenseSystem:
@@ -62,21 +67,31 @@ class DenseSystem:
         for site in sites.vectors:
             _add_vectors(q, b, site)
         if not len(b):
-            return Solution(b, q, 0.0, 0, (b, q))
+            return Solution(b, q, 0.0, 0)
         if not np.isfinite(q.sum() + b.sum()):
             return None
-        lower, failed = dpotrf(q, lower=1)
-        diagonal = np.diag(lower)
-        if failed or not (diagonal * diagonal > _ROUNDING * np.diag(q)).all():
+        solution = self._plain(q, b)
+        if solution is None or solution.lost > _CANCELLED:
+            careful = careful_solve(self.known, self.site_rows, sites)
+            solution = None if careful is None else Solution(*careful, len(b))
+        if solution is None:
             return None
-        root = dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
-        mean = root @ (root.T @ b)
-        mean += root @ (root.T @ (b - q @ mean))  # one step of refinement: narrow sites lose digits otherwise
-        solution = Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q))
         if sites.fixed is None:
             return solution
         assert sites.values is not None
         return _conditioned(solution, take(self.sites, sites.fixed), sites.values)
+
+    def _plain(self, q: np.ndarray, b: np.ndarray) -> Solution | None:
+        """The belief from the precision; None where it is not positive definite."""
+        lower, failed = dpotrf(q, lower=1)
+        diagonal, size = np.diag(lower), np.diag(q)
+        if failed or not (diagonal * diagonal > _ROUNDING * size).all():
+            return None
+        root = dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
+        mean = root @ (root.T @ b)
+        mean += root @ (root.T @ (b - q @ mean))  # one step of refinement
+        lost = float((size / (diagonal * diagonal)).max())
+        return Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q), lost)
 
     def cavities(self, chosen: np.ndarray, sites: Sites) -> Cavities | None:
         """The system is solved without all of them, and each is then conditioned on the others."""
@@ -237,4 +252,4 @@ def _conditioned(solution: Solution, rows: Rows, values: np.ndarray) -> Solution
     mean = solution.mean + solution.root @ (half.T @ sl.solve_triangular(lower, gap, lower=True, check_finite=False))
     root = solution.root - (solution.root @ half.T) @ half
     log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
-    return Solution(mean, root, log_det, solution.n_free - len(rows), None)
+    return Solution(mean, root, log_det, solution.n_free - len(rows))

@@ -28,6 +28,7 @@ __all__ = ["BlockFactor", "Joint", "port_of"]
 _DOMINATED = (
     1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
 )
+_SINGULAR = 1e-9  # of the largest variance of a vector: a direction with less has none
 _LOST = 1e-13  # of a marginal's precision: a cavity below this is the rounding of a division
 
 
@@ -130,7 +131,7 @@ class BlockFactor(Factor):
         mean, variance = self.system.moments(rows, joint.solution, d)
         if d is None:
             return Gaussian.from_mean_variance(mean, variance)
-        return MultivariateGaussian(mean.reshape(-1, d), variance)
+        return _vectors(mean.reshape(-1, d), variance)
 
     def answer(self, to: str, site: Family | None, joint: Joint | None) -> Family:
         """The marginal divided by what came in; NaN where the joint belief is not a distribution."""
@@ -166,15 +167,37 @@ class BlockFactor(Factor):
         return found
 
 
+def _vectors(mean: np.ndarray, covariance: np.ndarray) -> MultivariateGaussian:
+    """Beliefs of vectors: point masses where nothing varies.
+
+    Where exact values fix some combinations of a vector, its covariance is singular, and a billionth of it is added.
+    """
+    size = np.einsum("nii->ni", covariance).max(axis=1)
+    known = size <= 0
+    d = mean.shape[1]
+    singular = np.linalg.eigvalsh(covariance)[:, 0] <= _SINGULAR * size
+    covariance = covariance + np.where(singular | known, np.where(known, 1.0, _SINGULAR * size), 0.0)[
+        :, None, None
+    ] * np.eye(d)
+    belief = MultivariateGaussian(mean, covariance)
+    if not known.any():
+        return belief
+    shift, precision = belief.naturals
+    open_ = ~known
+    naturals = np.where(open_[:, None], shift, 0.0), np.where(open_[:, None, None], precision, 0.0)
+    return MultivariateGaussian.from_naturals(naturals, np.where(open_[:, None], np.nan, mean))
+
+
 def _cavity(belief: Family, site: Family) -> Gaussian:
     """Belief over site; uniform where the site is exact, or where nothing but rounding is left of it."""
     (h, p), (s, t) = belief.naturals, site.naturals
     tau = p - t
-    lost = (np.abs(tau) <= _LOST * np.abs(p)) | site.is_point
+    known = belief.is_point & ~site.is_point
+    lost = (np.abs(tau) <= _LOST * np.abs(p)) | site.is_point | known
     naturals = np.where(lost, 0.0, h - s), np.where(lost, 0.0, tau)
-    if belief.point is None or not (belief.is_point & ~lost).any():
+    if belief.point is None or not known.any():
         return Gaussian.from_naturals(naturals)
-    return Gaussian.from_naturals(naturals, np.where(lost, np.nan, belief.point))
+    return Gaussian.from_naturals(naturals, np.where(known, belief.point, np.nan))
 
 
 def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray], n: int) -> dict[str, frozenset[str]]:
