@@ -6,7 +6,6 @@ ports, `rows` keeps a bad row from its neighbours, `line` and `plane` are the al
 vectors, `integrals` holds tilted distributions, and `black_box` the factors that are given only as a sampler.
 """
 
-
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.beta_dirichlet import BetaFactor, CategoricalDirichlet, DirichletFactor

@@ -6,7 +6,6 @@ of them, `widths` chooses their parameters, `registry` finds them by name. `inne
 the mathematics below.
 """
 
-
 from heliograph.kernels.embeddings import Embedding, embed, embeddable
 from heliograph.kernels.expected_product import ExpectedProduct
 from heliograph.kernels.features import FeatureMap, Kernel
