@@ -20,10 +20,10 @@ from heliograph.oracles.importance.weighing import log_output, weigh
 from heliograph.oracles.problem import Problem
 from heliograph.oracles.sampler import evaluate
 
-__all__ = ["add_row", "serves"]
+__all__ = ["PLAIN_CHUNK", "PLAIN_FIRST", "add_row", "serves"]
 
-_CHUNK = 8192  # draws at a time: some ten arrays of 64 KB, the second-level cache of a core
-_FIRST = 4096  # draws from which a row's frame is taken
+PLAIN_CHUNK = 8192  # draws at a time: some ten arrays of 64 KB, the second-level cache of a core
+PLAIN_FIRST = 4096  # draws from which a row's frame is taken
 _TINY, _BELOW_ONE = float(np.finfo(float).tiny), float(np.nextafter(1.0, 0.0))
 _NOTHING = (
     -170.0
@@ -50,7 +50,7 @@ def add_row(
     rng: np.random.Generator, problem: Problem, proposal: Proposal, n_samples: int, sums: Sums, i: int
 ) -> tuple[Frame, bool]:
     """Draw for a problem of one row and put its sums in row i; its frame, and whether some weight was no number."""
-    drawn = _draw(rng, problem, proposal, min(_FIRST, n_samples))
+    drawn = _draw(rng, problem, proposal, min(PLAIN_FIRST, n_samples))
     frame = _frame(problem, proposal, *drawn)
     lines, at = [], 0
     for port in (*problem.inputs, problem.output):
@@ -58,12 +58,12 @@ def add_row(
         lines.append(_Line(type(port.message), centre, scale, slice(at, at + 2)))
         at += 2
     constant, slopes = _linear(problem, proposal, lines)
-    every = 4 if n_samples > 8 * _CHUNK else 1
+    every = 4 if n_samples > 8 * PLAIN_CHUNK else 1
     work = _Work(lines, constant, slopes, sums.tails.shape[2], every)
     work.add(*drawn)
     left = n_samples - len(drawn[1])
     while left:
-        drawn = _draw(rng, problem, proposal, min(left, _CHUNK))
+        drawn = _draw(rng, problem, proposal, min(left, PLAIN_CHUNK))
         work.add(*drawn)
         left -= len(drawn[1])
     work.put(sums, i, n_samples)
@@ -168,7 +168,7 @@ class _Work:
         self.edges = np.zeros((2, 2))  # low and high: sums of w and of w^2
         self.tails = np.full((1 + len(lines), n_tail), -np.inf)
         self.units: np.ndarray | None = None
-        self.t, self.a, self.row = np.empty((q, _CHUNK)), np.empty((q, _CHUNK)), np.empty(_CHUNK)
+        self.t, self.a, self.row = np.empty((q, PLAIN_CHUNK)), np.empty((q, PLAIN_CHUNK)), np.empty(PLAIN_CHUNK)
 
     def add(self, inputs: dict[str, np.ndarray], out: np.ndarray) -> None:
         """Add a chunk of draws."""
