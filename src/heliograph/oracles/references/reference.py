@@ -2,7 +2,7 @@
 
 It is not an answer: nobody vouches for it. It is where the default operator starts from, since the correction that is
 left is small and smooth and so quickly learned. One unknown number, or two: moments on even nodes of their charts
-(`line.py`, `plane.py`); several: iterated posterior linearisation (`linearisation.py`). A stochastic,
+(`line_reference.py`, `plane_reference.py`); several: iterated posterior linearisation (`linearisation.py`). A stochastic,
 discrete or expensive factor has none, and the cavity takes its place.
 """
 
@@ -15,10 +15,10 @@ import numpy as np
 
 from heliograph.families import Family
 from heliograph.oracles.references.input_charts import chart_of
-from heliograph.oracles.references.line import one_unknown
+from heliograph.oracles.references.line_reference import one_unknown
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, several_unknown
 from heliograph.oracles.references.output import serves_output
-from heliograph.oracles.references.plane import two_unknown
+from heliograph.oracles.references.plane_reference import two_unknown
 from heliograph.oracles.references.record import Reference
 from heliograph.oracles.sampler import Sampler
 
