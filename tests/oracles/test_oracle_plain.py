@@ -7,7 +7,7 @@ from scipy import special, stats
 from heliograph.errors import FactorError
 from heliograph.families import Beta, Gamma, Gaussian
 from heliograph.oracles import ImportanceOracle, Pool, QuadratureOracle, sampler_of
-from heliograph.oracles.importance.plain import _CHUNK, _FIRST
+from heliograph.oracles.importance.plain import PLAIN_CHUNK, PLAIN_FIRST
 from heliograph.oracles.importance.uniforms import Streams
 from heliograph.oracles.problem import groups_of
 
@@ -57,7 +57,7 @@ CASES = {
 
 def drawn(rng, proposal, n):
     """The draws in the order in which the oracle makes them: chunk by chunk, port by port."""
-    parts, left, size = [], n, _FIRST
+    parts, left, size = [], n, PLAIN_FIRST
     while left:
         size = min(size, left)
         chunk = []
@@ -69,7 +69,7 @@ def drawn(rng, proposal, n):
             else:
                 chunk.append(rng.beta(q.a, q.b, size))
         parts.append(chunk)
-        left, size = left - size, _CHUNK
+        left, size = left - size, PLAIN_CHUNK
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
@@ -113,7 +113,7 @@ def test_beliefs_errors_and_evidence_are_those_of_the_same_draws_summed_plainly(
             error = np.sqrt((w**2 * (t[k] - expected[k]) ** 2).sum()) / w.sum()
             if type(belief) is not Beta:  # of a Beta the edge's share is added
                 # from a quarter of the draws where there are many: some per cent of the error itself
-                assert np.isclose(answer.standard_errors[port][k][0], error, rtol=0.15 if n > 8 * _CHUNK else 1e-3)
+                assert np.isclose(answer.standard_errors[port][k][0], error, rtol=0.15 if n > 8 * PLAIN_CHUNK else 1e-3)
 
 
 def test_the_slow_way_gives_the_same_beliefs_to_its_errors():

@@ -33,30 +33,10 @@ def answer_of(
 
     A port without such statistics (the output of a constant function has no spread) is unknown, and takes no other with it.
     """
-    blocks = blocks_of(problem)
-    on_edges = mean[:, blocks[-1]]
-    on_edge = on_edges.sum(axis=1)
-    projections: dict[str, Projection] = {}
     # so far from what was seen a log weight is all rounding: what the inputs' messages say is not in it any more
-    failed = failed | (log_z < _FAINTEST)
-    failed, lost = failed | _rounded_weights(problem.output, on_edges), {}
-    none_known = np.ones(problem.n, dtype=bool)
-    for port, block, covariance in zip(ports_of(problem), blocks, covariances, strict=False):
-        expected = mean[:, block]
-        if port is problem.output:
-            covariance = covariance + _edge_error(port, on_edge, expected.shape[1])
-        if port.axis.discrete:
-            expected, covariance = _never_certain(port, expected, covariance, ess)
-        usable = np.isfinite(expected).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2)) & ~failed
-        expected = np.where(usable[:, None], expected, 0.0)
-        covariance = np.where(usable[:, None, None], covariance, 0.0)
-        p = port.axis.project(expected, covariance, frame.centres[port.name], frame.scales[port.name])
-        projections[port.name] = p
-        lost[port.name] = (~usable | ~p.sound) & ~port.message.is_point
-        if port is problem.output:  # most of the output lies beyond the last double
-            lost[port.name] |= on_edge > 0.5
-        none_known &= lost[port.name]
-    failed = failed | none_known
+    failed = failed | (log_z < _FAINTEST) | _rounded_weights(problem.output, mean[:, blocks_of(problem)[-1]])
+    projections, lost = _projections(problem, frame, mean, covariances, ess, failed)
+    failed = failed | np.logical_and.reduce(list(lost.values()))
     beliefs: dict[str, Family] = dict(problem.fixed)
     errors, plain, chart, kl = {}, {}, {}, {}
     for port in ports_of(problem):
@@ -88,6 +68,36 @@ def answer_of(
         failed=failed,
         n_evaluations=n_evaluations,
     )
+
+
+def _projections(
+    problem: Problem,
+    frame: Frame,
+    mean: np.ndarray,
+    covariances: tuple[np.ndarray, ...],
+    ess: np.ndarray,
+    failed: np.ndarray,
+) -> tuple[dict[str, Projection], dict[str, np.ndarray]]:
+    """The projection of every port, and the rows (n,) bool in which it has none."""
+    blocks = blocks_of(problem)
+    on_edge = mean[:, blocks[-1]].sum(axis=1)
+    found: dict[str, Projection] = {}
+    lost: dict[str, np.ndarray] = {}
+    for port, block, covariance in zip(ports_of(problem), blocks, covariances, strict=False):
+        expected = mean[:, block]
+        if port is problem.output:
+            covariance = covariance + _edge_error(port, on_edge, expected.shape[1])
+        if port.axis.discrete:
+            expected, covariance = _never_certain(port, expected, covariance, ess)
+        usable = np.isfinite(expected).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2)) & ~failed
+        expected = np.where(usable[:, None], expected, 0.0)
+        covariance = np.where(usable[:, None, None], covariance, 0.0)
+        p = port.axis.project(expected, covariance, frame.centres[port.name], frame.scales[port.name])
+        found[port.name] = p
+        lost[port.name] = (~usable | ~p.sound) & ~port.message.is_point
+        if port is problem.output:  # most of the output lies beyond the last double
+            lost[port.name] |= on_edge > 0.5
+    return found, lost
 
 
 def _rounded_weights(output: Port, shares: np.ndarray) -> np.ndarray:

@@ -7,63 +7,49 @@ shared but the buffers, which are small enough for a core's cache. A log weight 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from scipy import special
 
-from heliograph.families import Beta, Family, Gamma, Gaussian
 from heliograph.oracles.frames import Frame, frame_of
+from heliograph.oracles.importance.plain_lines import PlainLine, has_line, line_class
 from heliograph.oracles.importance.proposal import Proposal, log_density
 from heliograph.oracles.importance.sums import Sums
 from heliograph.oracles.importance.weighing import log_output, weigh
 from heliograph.oracles.problem import Problem
 from heliograph.oracles.sampler import evaluate
 
-__all__ = ["add_row", "serves"]
+__all__ = ["PLAIN_CHUNK", "PLAIN_FIRST", "add_row", "serves"]
 
-_CHUNK = 8192  # draws at a time: some ten arrays of 64 KB, the second-level cache of a core
-_FIRST = 4096  # draws from which a row's frame is taken
-_TINY, _BELOW_ONE = float(np.finfo(float).tiny), float(np.nextafter(1.0, 0.0))
+PLAIN_CHUNK = 8192  # draws at a time: some ten arrays of 64 KB, the second-level cache of a core
+PLAIN_FIRST = 4096  # draws from which a row's frame is taken
 _NOTHING = (
     -170.0
 )  # the least log weight, relative to the largest: squares of less leave the normal numbers, which is slow
-_FAMILIES = (Gaussian, Gamma, Beta)
 
 
 def serves(problem: Problem) -> bool:
     """Whether this way is for such a problem: random inputs and an output of one real number each."""
     ports = (*problem.inputs, problem.output)
-    return bool(problem.inputs) and all(type(p.message) in _FAMILIES for p in ports)
-
-
-class _Line(NamedTuple):
-    """A port of one row: how a log density and the port's statistics depend on two numbers a draw, T."""
-
-    family: type[Family]
-    centre: float
-    scale: float
-    rows: slice  # its two rows of T
+    return bool(problem.inputs) and all(has_line(type(p.message)) for p in ports)
 
 
 def add_row(
     rng: np.random.Generator, problem: Problem, proposal: Proposal, n_samples: int, sums: Sums, i: int
 ) -> tuple[Frame, bool]:
     """Draw for a problem of one row and put its sums in row i; its frame, and whether some weight was no number."""
-    drawn = _draw(rng, problem, proposal, min(_FIRST, n_samples))
+    drawn = _draw(rng, problem, proposal, min(PLAIN_FIRST, n_samples))
     frame = _frame(problem, proposal, *drawn)
     lines, at = [], 0
     for port in (*problem.inputs, problem.output):
         centre, scale = float(frame.centres[port.name][0, 0]), float(frame.scales[port.name][0, 0])
-        lines.append(_Line(type(port.message), centre, scale, slice(at, at + 2)))
+        lines.append(line_class(type(port.message))(centre, scale, slice(at, at + 2)))
         at += 2
     constant, slopes = _linear(problem, proposal, lines)
-    every = 4 if n_samples > 8 * _CHUNK else 1
+    every = 4 if n_samples > 8 * PLAIN_CHUNK else 1
     work = _Work(lines, constant, slopes, sums.tails.shape[2], every)
     work.add(*drawn)
     left = n_samples - len(drawn[1])
     while left:
-        drawn = _draw(rng, problem, proposal, min(left, _CHUNK))
+        drawn = _draw(rng, problem, proposal, min(left, PLAIN_CHUNK))
         work.add(*drawn)
         left -= len(drawn[1])
     work.put(sums, i, n_samples)
@@ -76,17 +62,7 @@ def _draw(
     """Inputs by port, and what the function gives for them."""
     inputs = {}
     for port, message in zip(problem.continuous, proposal.products[0], strict=True):
-        first, second = (float(a[0]) for a in message.naturals)
-        if isinstance(message, Gaussian):
-            x = rng.standard_normal(n)
-            x *= second**-0.5
-            if first:
-                x += first / second
-        elif isinstance(message, Gamma):
-            x = np.maximum(rng.gamma(first + 1, 1 / second, n), _TINY)
-        else:
-            x = np.clip(rng.beta(first + 1, second + 1, n), _TINY, _BELOW_ONE)
-        inputs[port.name] = x
+        inputs[port.name] = line_class(type(message)).draw(rng, message, n)
     known = {k: np.repeat(a, n, axis=0) for k, a in problem.constants.items()}
     return inputs, evaluate(rng, problem.sampler, inputs | known)
 
@@ -100,56 +76,17 @@ def _frame(problem: Problem, proposal: Proposal, inputs: dict[str, np.ndarray], 
     )
 
 
-def _linear(problem: Problem, proposal: Proposal, lines: list[_Line]) -> tuple[float, np.ndarray]:
+def _linear(problem: Problem, proposal: Proposal, lines: list[PlainLine]) -> tuple[float, np.ndarray]:
     """``log w = constant + slopes . T``: all messages over the proposal."""
     constant, slopes = 0.0, np.zeros(2 * len(lines))
     for port, line, drawn_from in zip(problem.inputs, lines, proposal.products[0], strict=False):
         for message, sign in ((port.message, 1.0), (drawn_from, -1.0)):
-            c, s = _coefficients(message, line)
+            c, s = line.coefficients(message)
             constant += sign * c
             slopes[line.rows] += sign * s
-    c, s = _coefficients(problem.output.message, lines[-1])
+    c, s = lines[-1].coefficients(problem.output.message)
     slopes[lines[-1].rows] += s
     return constant + c, slopes
-
-
-def _coefficients(message: Family, line: _Line) -> tuple[float, np.ndarray]:
-    first, second = (float(a[0]) for a in message.naturals)
-    c, s = line.centre, line.scale
-    log_norm = float(message.log_normaliser()[0])
-    if line.family is Gaussian:
-        constant = first * c - 0.5 * second * c * c
-        slopes = [(first - second * c) * s, -0.5 * second * s * s]
-    elif line.family is Gamma:
-        constant = first * c
-        slopes = [-second * float(np.exp(np.clip(c + s, -700.0, 700.0))), first]
-    else:
-        constant = first * float(special.log_expit(c)) + second * float(special.log_expit(-c))
-        slopes = [first, second]
-    return constant - log_norm, np.array(slopes)
-
-
-def _fill(t: np.ndarray, line: _Line, x: np.ndarray) -> None:
-    """T of a port at values x: Gaussian (y, y^2), Gamma (x / unit, log x - c), Beta (log p, log(1 - p)) less those of c."""
-    if line.family is Gaussian:
-        np.subtract(x, line.centre, out=t[0])
-        t[0] /= line.scale
-        np.multiply(t[0], t[0], out=t[1])
-    elif line.family is Gamma:
-        np.log(x, out=t[1])
-        t[1] -= line.centre
-        np.minimum(t[1] - line.scale, 300.0, out=t[0])
-        np.exp(t[0], out=t[0])
-    else:
-        np.log(x, out=t[0])
-        t[0] -= special.log_expit(line.centre)
-        # log(1 - x) with what 1 - x rounded away put back: as exact as log1p at half its cost
-        q = 1 - x
-        np.log(q, out=t[1])
-        np.subtract(1, q, out=q)
-        q -= x
-        t[1] += q
-        t[1] -= special.log_expit(-line.centre)
 
 
 class _Work:
@@ -158,7 +95,7 @@ class _Work:
     What only the errors need (squared weights with T, and tails of their products) is summed over one chunk in `every`.
     """
 
-    def __init__(self, lines: list[_Line], constant: float, slopes: np.ndarray, n_tail: int, every: int) -> None:
+    def __init__(self, lines: list[PlainLine], constant: float, slopes: np.ndarray, n_tail: int, every: int) -> None:
         self.lines, self.constant, self.slopes = lines, constant, slopes
         q = len(slopes)
         self.bad = False
@@ -168,15 +105,15 @@ class _Work:
         self.edges = np.zeros((2, 2))  # low and high: sums of w and of w^2
         self.tails = np.full((1 + len(lines), n_tail), -np.inf)
         self.units: np.ndarray | None = None
-        self.t, self.a, self.row = np.empty((q, _CHUNK)), np.empty((q, _CHUNK)), np.empty(_CHUNK)
+        self.t, self.a, self.row = np.empty((q, PLAIN_CHUNK)), np.empty((q, PLAIN_CHUNK)), np.empty(PLAIN_CHUNK)
 
     def add(self, inputs: dict[str, np.ndarray], out: np.ndarray) -> None:
         """Add a chunk of draws."""
         n = len(out)
-        edges = _edges(self.lines[-1].family, out)
+        edges = self.lines[-1].edges(out)
         t, a, w = self.t[:, :n], self.a[:, :n], self.row[:n]
         for line, x in zip(self.lines, (*inputs.values(), edges.inside), strict=True):
-            _fill(t[line.rows], line, x)
+            line.fill(t[line.rows], x)
         log_w = self.slopes @ t
         log_w += self.constant
         here = float(log_w.max())
@@ -234,7 +171,7 @@ class _Work:
         # the squares of the chunks looked at, for all: in proportion to the squared weights, which are known of all
         share = self.w2 / self.w2_here if self.w2_here > 0 else 1.0
         for line, squares in zip(self.lines, sums.w2tt, strict=False):
-            m = _statistics_from(line)
+            m = line.statistics_from()
             sums.wt[0, i, line.rows] = m @ self.wt[line.rows]
             sums.w2t[i, line.rows] = share * (m @ self.w2t[line.rows])
             squares[i] = share * (m @ self.w2tt[line.rows, line.rows] @ m.T)
@@ -242,36 +179,8 @@ class _Work:
         sums.w2tt[-1][i] = np.diag(self.edges[:, 1])
 
 
-def _statistics_from(line: _Line) -> np.ndarray:
-    """The axis' statistics are this matrix times T."""
-    if line.family is not Beta:
-        return np.eye(2)
-    q = float(special.expit(line.centre))
-    return np.array([[1.0, -1.0], [-q, q - 1]])  # u - c, and log(1 + e^u) less its tangent at c
-
-
 def _merge(tail: np.ndarray, more: np.ndarray) -> None:
     """Keep the largest; the smallest of them comes first."""
     if len(more):
         both = np.concatenate([tail, more])
         tail[:] = np.partition(both, len(more))[len(more) :]
-
-
-class _Edges(NamedTuple):
-    inside: np.ndarray  # the outputs, kept inside the open support
-    low: np.ndarray  # where they had rounded onto an edge
-    high: np.ndarray
-
-
-_NOWHERE = np.zeros(0, dtype=int)
-
-
-def _edges(family: type[Family], out: np.ndarray) -> _Edges:
-    if family is Gaussian:
-        return _Edges(out, _NOWHERE, _NOWHERE)
-    low = np.flatnonzero(out <= _TINY) if out.min() <= _TINY else _NOWHERE
-    high = np.flatnonzero(out == 1) if family is Beta and out.max() == 1 else _NOWHERE
-    if len(low) or len(high):
-        out = out.copy()  # the function may have kept it
-        out[low], out[high] = _TINY, _BELOW_ONE
-    return _Edges(out, low, high)

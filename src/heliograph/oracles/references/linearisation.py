@@ -12,19 +12,16 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
-from heliograph.families import Gamma, Gaussian, MultivariateGaussian
-from heliograph.oracles.references.output import Output
+from heliograph.oracles.references.input_charts import InputChart, chart_of
+from heliograph.oracles.references.output import Output, output_of
 from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
 
-__all__ = ["Linearised", "blocks_of", "joint_moments", "linearise", "several_unknown", "value_of"]
+__all__ = ["Linearised", "blocks_of", "charts_of", "joint_moments", "linearise", "several_unknown"]
 
 _PASSES = 7
 _MOST_COORDINATES = 5  # 3^5 = 243 sigma points a pass
-_TINY = float(np.finfo(float).tiny)
-_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -64,7 +61,7 @@ def several_unknown(
     to: str | None,
 ) -> Reference | None:
     """Reference beliefs of an unknown input or of the output; None if there are too many unknown numbers."""
-    out = Output(message)
+    out = output_of(message)
     blocks, k = blocks_of(unknown)
     if k > _MOST_COORDINATES:
         return None
@@ -72,8 +69,7 @@ def several_unknown(
     update = found.update
     if to in blocks:
         block = blocks[to]
-        whole = isinstance(unknown[to], MultivariateGaussian)
-        at = block if whole else block.start
+        at = block if charts_of(unknown)[to].vector else block.start
         moments = update.mean[:, at], update.covariance[:, at, at]
     else:
         moments = update.out_mean, update.out_variance
@@ -100,11 +96,18 @@ def linearise(
     return Linearised(update, summaries, _PASSES * len(m) * len(points))
 
 
+def charts_of(unknown: Mapping[str, Any]) -> dict[str, InputChart]:
+    """The chart of each unknown input."""
+    found = {port: chart_of(type(message)) for port, message in unknown.items()}
+    return {port: chart for port, chart in found.items() if chart is not None}
+
+
 def blocks_of(unknown: Mapping[str, Any]) -> tuple[dict[str, slice], int]:
     """Where each unknown input stands among all unknown numbers, and how many these are."""
     blocks, k = {}, 0
+    charts = charts_of(unknown)
     for port, m in unknown.items():
-        size = m.dimension if isinstance(m, MultivariateGaussian) else 1
+        size = charts[port].size(m)
         blocks[port] = slice(k, k + size)
         k += size
     return blocks, k
@@ -113,14 +116,12 @@ def blocks_of(unknown: Mapping[str, Any]) -> tuple[dict[str, slice], int]:
 def joint_moments(unknown: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Mean ``(n, k)`` and covariance ``(n, k, k)`` of all unknown numbers on their charts, from their messages."""
     blocks, k = blocks_of(unknown)
+    charts = charts_of(unknown)
     n = len(next(iter(unknown.values())))
     mean, covariance = np.zeros((n, k)), np.zeros((n, k, k))
     for port, message in unknown.items():
-        block = blocks[port]
-        if isinstance(message, MultivariateGaussian):
-            mean[:, block], covariance[:, block, block] = message.mean, message.covariance
-        else:
-            mean[:, block.start], covariance[:, block.start, block.start] = message.chart_moments()
+        at = blocks[port] if charts[port].vector else blocks[port].start
+        mean[:, at], covariance[:, at, at] = charts[port].moments(message)
     return mean, covariance
 
 
@@ -147,8 +148,8 @@ def _fit(
     deviations = points @ np.swapaxes(root, 1, 2)  # (n, p, k)
     x = (mean[:, None] + deviations).reshape(n * size, -1)
     inputs = {port: np.repeat(a, size, axis=0) for port, a in constants.items()}
-    for port, message in unknown.items():
-        inputs[port] = value_of(message, x[:, blocks[port]])
+    for port, chart in charts_of(unknown).items():
+        inputs[port] = chart.value(x[:, blocks[port] if chart.vector else blocks[port].start])
     value, _ = values(rng, sampler, inputs, n * size)
     y = out.look(value.reshape(n, size).T)[0].T
     y_mean = y @ weights
@@ -160,46 +161,16 @@ def _fit(
     return _Fit(slope, y_mean - (slope * mean).sum(axis=1), noise)
 
 
-def value_of(message: Any, u: np.ndarray) -> np.ndarray:
-    """Values of one input from its coordinates ``(s, d)``."""
-    if isinstance(message, MultivariateGaussian):
-        return u
-    if isinstance(message, Gaussian):
-        return u[:, 0]
-    if isinstance(message, Gamma):
-        return np.exp(np.clip(u[:, 0], -700.0, 700.0))
-    return np.clip(expit(u[:, 0]), _TINY, _BELOW_ONE)
-
-
 def _update(m: np.ndarray, s: np.ndarray, fit: _Fit, out: Output, out_at: np.ndarray | None) -> _Update:
     """The Kalman step against the cavity, in natural parameters of the output: a uniform message is no special case."""
     sa = np.einsum("nij,nj->ni", s, fit.slope)
     ey = (fit.slope * m).sum(axis=1) + fit.offset
     cy = np.maximum((fit.slope * sa).sum(axis=1) + fit.noise, 1e-12 * (1 + ey**2))  # a flat function has no spread
-    shift, precision, height = _site(out, ey if out_at is None else out_at)
+    shift, precision, height = out.site(ey if out_at is None else out_at)
     growth = 1.0 + precision * cy
     mean = m + sa * ((shift - precision * ey) / growth)[:, None]
     covariance = s - sa[:, :, None] * sa[:, None, :] * (precision / growth)[:, None, None]
     return _Update(mean, covariance, (ey + cy * shift) / growth, cy / growth, (ey, cy), (shift, precision, height))
-
-
-def _site(out: Output, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The output's message as ``exp(height + shift y - precision y^2 / 2)`` on the chart, by two derivatives."""
-    first, second = out.first, out.second
-    if out.family is Gaussian:
-        known = second > 0
-        return np.where(known, first * second, first), second, np.where(known, -0.5 * second * first**2, 0.0)
-    if out.family is Gamma:
-        at = np.clip(at, -700.0, 700.0)
-        value = second * np.exp(at)
-        level, slope, precision = first * at - value, first - value, value
-    else:
-        p = expit(at)
-        level = first * np.log(np.maximum(p, _TINY)) + second * np.log(np.maximum(1 - p, _TINY))
-        slope, precision = first - (first + second) * p, (first + second) * p * (1 - p)
-    precision = np.maximum(precision, 0.0)  # a message that is convex there says nothing of where the output is
-    shift = slope + precision * at
-    return shift, precision, level - shift * at + 0.5 * precision * at**2
 
 
 def _log_z(update: _Update) -> np.ndarray:

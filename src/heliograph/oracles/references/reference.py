@@ -2,7 +2,7 @@
 
 It is not an answer: nobody vouches for it. It is where the default operator starts from, since the correction that is
 left is small and smooth and so quickly learned. One unknown number, or two: moments on even nodes of their charts
-(`line.py`, `plane.py`); several: iterated posterior linearisation (`linearisation.py`). A stochastic,
+(`line_reference.py`, `plane_reference.py`); several: iterated posterior linearisation (`linearisation.py`). A stochastic,
 discrete or expensive factor has none, and the cavity takes its place.
 """
 
@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.oracles.references.line import one_unknown
-from heliograph.oracles.references.linearisation import blocks_of, several_unknown
-from heliograph.oracles.references.plane import two_unknown
+from heliograph.families import Family
+from heliograph.oracles.references.input_charts import chart_of
+from heliograph.oracles.references.line_reference import one_unknown
+from heliograph.oracles.references.linearisation import blocks_of, charts_of, several_unknown
+from heliograph.oracles.references.output import serves_output
+from heliograph.oracles.references.plane_reference import two_unknown
 from heliograph.oracles.references.record import Reference
 from heliograph.oracles.sampler import Sampler
 
@@ -31,7 +33,7 @@ def reference_of(sampler: Sampler) -> Refer | None:
     What it gives takes rows that are alike: at each port all point masses, all uniform or all proper. The last argument
     names the port in question; None asks for log Z.
     """
-    if sampler.stochastic or sampler.expensive or sampler.output not in (Gaussian, Gamma, Beta):
+    if sampler.stochastic or sampler.expensive or not serves_output(sampler.output):
         return None
 
     def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
@@ -48,7 +50,7 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
             constants[port] = np.asarray(message)
         elif message.point is not None:
             constants[port] = message.point
-        elif isinstance(message, (Gaussian, Gamma, Beta, MultivariateGaussian)):
+        elif chart_of(type(message)) is not None:
             unknown[port] = message
         else:
             return None
@@ -57,7 +59,8 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
         return None
     if not all(m.proper.all() for m in unknown.values()):
         return None
-    if len(unknown) == 1 and not isinstance(next(iter(unknown.values())), MultivariateGaussian):
+    charts = charts_of(unknown)
+    if len(unknown) == 1 and not next(iter(charts.values())).vector:
         return one_unknown(rng, sampler, unknown, constants, out, to)
 
     refer = two_unknown if blocks_of(unknown)[1] == 2 else several_unknown

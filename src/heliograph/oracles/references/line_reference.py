@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
-from heliograph.families import Gamma, Gaussian
-from heliograph.oracles.references.output import Output, log_constant, log_density, project
+from heliograph.oracles.references.input_charts import InputChart, chart_of
+from heliograph.oracles.references.output import Output, output_of
 from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
 
@@ -30,8 +29,6 @@ _LEAST = 0.01  # variance, in that of the nodes: one node alone has none
 _WIDER = 1.2  # nodes than the curvature at the mode says
 _FAR = (2.0, 2.5)  # deviations of the cavity by which the mean moves where the mode begins to count, and alone counts
 _NARROW = (0.55, 0.45)  # the same for its deviation; a needle between two nodes seems as wide as 0.4
-_TINY = float(np.finfo(float).tiny)
-_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 _NOTHING = -1e12  # the log density where the function gives no number: finite, so that differences of it are numbers
 
 
@@ -69,7 +66,10 @@ class _Line:
     ) -> None:
         self.rng, self.sampler, self.port, self.message, self.out = rng, sampler, port, message, out
         self.constants = constants
-        if isinstance(message, Gaussian):
+        chart = chart_of(type(message))
+        assert chart is not None
+        self.chart: InputChart = chart
+        if chart.gaussian:  # at half the price of `chart_moments`
             self.variance = 1.0 / message.naturals[1]
             self.mean = message.naturals[0] * self.variance
         else:
@@ -83,25 +83,19 @@ class _Line:
         return _Line(self.rng, self.sampler, self.port, self.message[rows], constants, self.out.some(rows))
 
     def log_cavity(self, u: np.ndarray) -> np.ndarray:
-        if not isinstance(self.message, Gaussian):
-            return log_density(self.message, u)
+        """The log density of the cavity at positions ``(k, n)``, without its constant."""
+        if not self.chart.gaussian:
+            return self.chart.log_density(self.message, u)
         gap = u - self.mean
         gap *= gap
         gap *= self.half
         return gap
 
-    def value(self, u: np.ndarray) -> np.ndarray:
-        if isinstance(self.message, Gaussian):
-            return u
-        if isinstance(self.message, Gamma):
-            return np.exp(np.clip(u, -700.0, 700.0))
-        return np.clip(expit(u), _TINY, _BELOW_ONE)
-
     def look(self, u: np.ndarray, brief: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The output's position and the log tilted density at positions ``(k, n)``; no position if it is to be brief."""
         k = len(u)
         inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in self.constants.items()}
-        inputs[self.port] = self.value(u).reshape(-1)
+        inputs[self.port] = self.chart.value(u).reshape(-1)
         self.n_evaluations += u.size
         value, bad = values(self.rng, self.sampler, inputs, u.size)
         value = value.reshape(u.shape)
@@ -151,13 +145,13 @@ def one_unknown(
 ) -> Reference:
     """Reference beliefs of the unknown input or of the output."""
     ((port, message),) = unknown.items()
-    line = _Line(rng, sampler, port, message, constants, Output(message_out))
+    line = _Line(rng, sampler, port, message, constants, output_of(message_out))
     if to == port:
         mean, sd = _over_cavity(line)
     else:
         mean, sd = _mode(line)
         sd = _WIDER * sd
-    brief = to == port and isinstance(message, Gaussian)
+    brief = to == port and line.chart.gaussian
     found = _weigh(line, mean, sd, _CLOSE, brief)
     moments, log_z = _read(line, found, sd, _CLOSE, to)
     doubt = _doubt(found, _CLOSE)
@@ -182,16 +176,16 @@ def _read(
     line: _Line, found: _Weighed, sd: np.ndarray, rule: _Rule, to: str | None
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
     """The moments of the port in question, or log Z, from weighed nodes."""
-    if to == line.port and isinstance(line.message, Gaussian):
+    if to == line.port and line.chart.gaussian:
         return (found.mean, found.sd**2), None
     w = found.w.astype(float) / found.total
     if to == line.port:
-        return project(type(line.message), found.at, w), None
-    moments = project(line.out.family, found.y, w)
+        return line.chart.project(found.at, w), None
+    moments = line.out.chart.project(found.y, w)
     if to is not None:
         return moments, None
     log_z = found.top + np.log(found.total * sd) + rule.log_spacing
-    return moments, log_z + log_constant(line.message) - line.out.log_constant()
+    return moments, log_z + line.chart.log_constant(line.message) - line.out.log_constant()
 
 
 def _doubt(found: _Weighed, rule: _Rule) -> np.ndarray:

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.families import Gaussian, MultivariateGaussian
-from heliograph.oracles.references.linearisation import blocks_of, joint_moments, linearise, value_of
-from heliograph.oracles.references.output import Output, log_constant, log_density, project
+from heliograph.oracles.references.linearisation import blocks_of, charts_of, joint_moments, linearise
+from heliograph.oracles.references.output import Output, output_of
 from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
 
@@ -28,7 +27,6 @@ _CLEAR = 1e-6  # nats of doubt that mean nothing
 _LEAST = 0.01  # variance, in that of the nodes
 _NOTHING = -1e12
 _BLOCK = 256  # rows at once where nodes are fine
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class _Grid(NamedTuple):
@@ -61,7 +59,7 @@ class _Plane:
         out: Output,
     ) -> None:
         self.rng, self.sampler, self.unknown, self.constants, self.out = rng, sampler, unknown, constants, out
-        self.blocks, _ = blocks_of(unknown)
+        self.blocks, self.charts = blocks_of(unknown)[0], charts_of(unknown)
         self.mean, self.covariance = joint_moments(unknown)
         self.n_evaluations = 0
 
@@ -79,14 +77,9 @@ class _Plane:
         log_tilted = np.zeros((k, n))
         for port, message in self.unknown.items():
             block = self.blocks[port]
-            inputs[port] = value_of(message, flat[:, block])
-            if isinstance(message, MultivariateGaussian):
-                gap = u - self.mean
-                log_tilted -= 0.5 * np.einsum("kni,nij,knj->kn", gap, message.naturals[1], gap, optimize=True)
-            elif isinstance(message, Gaussian):
-                log_tilted -= 0.5 * message.naturals[1] * (u[..., block.start] - self.mean[:, block.start]) ** 2
-            else:
-                log_tilted += log_density(message, u[..., block.start])
+            chart, at = self.charts[port], block if self.charts[port].vector else block.start
+            inputs[port] = chart.value(flat[:, at])
+            log_tilted += chart.log_density(message, u[..., at])
         self.n_evaluations += k * n
         value, bad = values(self.rng, self.sampler, inputs, k * n)
         y, log_message = self.out.look(value.reshape(k, n))
@@ -156,7 +149,7 @@ def two_unknown(
     to: str | None,
 ) -> Reference:
     """Reference beliefs of an unknown input or of the output."""
-    plane = _Plane(rng, sampler, unknown, constants, Output(message))
+    plane = _Plane(rng, sampler, unknown, constants, output_of(message))
     found = _weigh(plane, plane.mean, plane.covariance, _EVEN)
     seen = _Seen(*_read(plane, found, to), _doubt(found, _EVEN))
     share = np.maximum(_share(_least_deviation(found), _NARROW), _share(-np.log(seen.doubt + 1e-300), _ROUGH))
@@ -212,21 +205,17 @@ def _least_deviation(found: _Weighed) -> np.ndarray:
 def _read(plane: _Plane, found: _Weighed, to: str | None) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
     """The moments of the port in question, or log Z."""
     if to in plane.blocks:
-        message, at = plane.unknown[to], plane.blocks[to].start
-        if isinstance(message, MultivariateGaussian):
-            return (found.mean, found.covariance), None
-        if isinstance(message, Gaussian):
+        chart, block = plane.charts[to], plane.blocks[to]
+        at = block if chart.vector else block.start
+        if chart.gaussian:
             return (found.mean[:, at].copy(), found.covariance[:, at, at].copy()), None
-        return _own(project(type(message), found.at[..., at], found.w)), None
-    moments = _own(project(plane.out.family, found.y, found.w))
+        return _own(chart.project(found.at[..., at], found.w)), None
+    moments = _own(plane.out.chart.project(found.y, found.w))
     if to is not None:
         return moments, None
     log_z = found.log_total - plane.out.log_constant()
-    for message in plane.unknown.values():
-        if isinstance(message, MultivariateGaussian):
-            log_z = log_z - _LOG_2PI + 0.5 * np.linalg.slogdet(message.naturals[1])[1]
-        else:
-            log_z = log_z + log_constant(message)
+    for port, message in plane.unknown.items():
+        log_z = log_z + plane.charts[port].log_constant(message)
     return moments, log_z
 
 
