@@ -54,7 +54,8 @@ class Node:
         n = self.size if size is None else size
         if self.dimension is None:
             return self.family.uniform((n,))
-        return self.family.uniform((n,), self.dimension)
+        sized: Any = self.family  # families of vectors and categories take their length too
+        return sized.uniform((n,), self.dimension)
 
 
 class Term(NamedTuple):
