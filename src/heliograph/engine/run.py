@@ -28,7 +28,8 @@ from heliograph.numerics.blas_threads import one_blas_thread
 __all__ = ["Run"]
 
 _AT_REST = 5  # sweeps without change in which some messages could not be computed: they never will be
-_MOST_VISITS = 50  # groups of elements after each of which a block is solved, in the sequential schedule
+_VISITS = 50  # groups of elements, at the least, after each of which blocks are solved in the sequential schedule
+_VISITS_COST = 1e9  # operations that may be spent on them in a sweep before elements are visited in groups
 _HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after which more sweeps would show nothing
 
 
@@ -49,6 +50,8 @@ class Run:
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
         joint = {k for kind in compiled.blocks for k in kind.factor.block.nodes}
+        cost = sum(kind.factor.cost for kind in compiled.blocks)
+        self._most_visits = max(_VISITS, int(_VISITS_COST / max(cost, 1.0)))
         self._jointly = [n.position in joint for n in self._watched]
         self._before: list[Family] = []  # beliefs after the last sweep that was not undone
         self._older: list[Family] | None = None  # and after the one before it
@@ -132,7 +135,7 @@ class Run:
         forwards = sweep % 2 == 1  # forwards, then backwards: two sweeps are exact on a chain
         blocks = compiled.joint_tasks
         for group in self._tied if forwards else self._tied[::-1]:
-            visits = _visits(group.size, _MOST_VISITS if blocks else group.size)
+            visits = _visits(group.size, self._most_visits)
             for rows in visits if forwards else visits[::-1]:
                 for task in group.tasks:
                     compiled.send(exchange, task, damping, rows)

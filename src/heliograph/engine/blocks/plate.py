@@ -86,6 +86,12 @@ class BlockFactor(Factor):
         # the connected part of the block that each entry of a node belongs to, -1 for constants
         self.parts = {port: touched[port][:: p.dimension or 1] for port, p in self.at.items()}
 
+    @property
+    def cost(self) -> float:
+        """Roughly, the operations of one dense solve."""
+        n = float(self.block.n_columns)
+        return n**3 + self.n_sites * n**2
+
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
         return self._reads[to]
