@@ -209,7 +209,8 @@ def test_beta_projection_is_the_identity_from_1e_6_to_1e8():
     low, high = np.minimum(a, b), np.maximum(a, b)
     # the total is read from -log(exp(E log p) + exp(E log(1 - p))), near a / b or 1 / (2 a): a difference of numbers of
     # the size of the larger E log, at most 1, so relative eps times the smaller parameter (but where both are large)
-    tolerance = 1e-15 * (100 + 10 * low + 1 / low) + 1e-15 * low * np.minimum(high / low, 10)
+    # (2 eps over the smaller parameter on some builds of SciPy, whose digamma is right to a few eps)
+    tolerance = 1e-15 * (100 + 10 * low + 3 / low) + 1e-15 * low * np.minimum(high / low, 10)
     assert (relative(back.a, a) < tolerance).all()
     assert (relative(back.b, b) < tolerance).all()
     better = Beta.from_mean_logit_and_gap(*m.mean_logit_and_gap())

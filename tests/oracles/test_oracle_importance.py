@@ -153,7 +153,7 @@ def test_scaling_all_weights_changes_nothing_but_log_z(log_scale, draws):
         return output.axis.log_message(output.message, v) + log_scale
 
     plain = ask(oracle, LOGISTIC, incoming)
-    other = oracle.ask_matching(np.random.default_rng(0), LOGISTIC, incoming, scaled)
+    other = oracle.ask(np.random.default_rng(0), LOGISTIC, incoming, scaled)
     np.testing.assert_allclose(other.log_z, plain.log_z + log_scale, rtol=1e-10)
     # 1e-9: a log weight near 5000 has three digits less than one near 1
     np.testing.assert_allclose(other.ess, plain.ess, rtol=1e-9)
@@ -209,7 +209,7 @@ def test_weights_that_are_infinite_or_nan_are_a_failed_answer():
             log_w[:, ::97] = value
             return log_w
 
-        check_failed(oracle.ask_matching(np.random.default_rng(0), LOGISTIC, incoming, broken), incoming)
+        check_failed(oracle.ask(np.random.default_rng(0), LOGISTIC, incoming, broken), incoming)
 
 
 def test_without_adapting_a_far_message_fails_and_the_rest_of_the_plate_does_not():

@@ -44,7 +44,7 @@ class AbcOracle:
             raise ModelError(f"a kernel is 'uniform' or 'gaussian', not {self.kernel!r}")
         if not self.epsilon > 0:
             raise ModelError(f"epsilon must be positive, not {self.epsilon}")
-        return self.sampling.ask_matching(rng, sampler, incoming, self._log_match)
+        return self.sampling.ask(rng, sampler, incoming, self._log_match)
 
     def _log_match(self, output: Port, v: np.ndarray) -> np.ndarray:
         observed = output.message.is_point

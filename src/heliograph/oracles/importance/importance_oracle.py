@@ -52,14 +52,10 @@ class ImportanceOracle:
     n_replicates: int = 16  # of Sobol draws: their spread is the standard error
     pool: Pool | None = None
 
-    def ask(self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Answer:
-        """The beliefs of every direction, one row for each incoming tuple."""
-        return self.ask_matching(rng, sampler, incoming, log_output)
-
-    def ask_matching(
-        self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], match: Match
+    def ask(
+        self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], match: Match = log_output
     ) -> Answer:
-        """The same with another way to compare the output with its message."""
+        """The beliefs of every direction, one row for each incoming tuple; `match` compares the output with its message."""
         parts = []
         n = 0
         key = int(rng.integers(2**63))
@@ -79,7 +75,8 @@ class ImportanceOracle:
                 for start in range(0, len(some), block):
                     here = some[start : start + block]
                     question = Question(rng, key, take_rows(problem, here), match)
-                    parts.append((rows[here], self._ask_pool(question)))
+                    answer = self._ask_anew(question) if self.pool is None else self._ask_pool(question, self.pool)
+                    parts.append((rows[here], answer))
         return gather(parts, n)
 
     @property
@@ -97,19 +94,17 @@ class ImportanceOracle:
         fixed = not isinstance(self.proposal, str) and self.draws == "random"
         return fixed and not self.adapt and self.precision is None and self.pool is None
 
-    def _ask_pool(self, question: Question) -> Answer:
+    def _ask_pool(self, question: Question, pool: Pool) -> Answer:
         """From draws kept earlier where these are enough, else from new ones."""
-        if self.pool is None:
-            return self._ask_anew(question)
         problem, limits = question.problem, self._settings.limits
         parts = []
         left = np.arange(problem.n)
-        for batch in self.pool.candidates(problem):
+        for batch in pool.candidates(problem):
             rows = left[batch.fits(take_rows(problem, left))]
             if not len(rows):
                 continue
             answer = reweigh(take_rows(problem, rows), batch.draws, batch.n_replicates, question.match, limits)
-            good = ~answer.failed & (answer.ess >= self.pool.min_ess)
+            good = ~answer.failed & (answer.ess >= pool.min_ess)
             if self.precision is not None:
                 good &= answer.label_noise <= self.precision
             if good.any():
