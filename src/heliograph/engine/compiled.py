@@ -21,6 +21,7 @@ class CompiledModel(NamedTuple):
     plates: tuple[PlateKind, ...]
     schedule: Schedule
     late: frozenset[int]  # nodes to which some messages are sent only when a posterior is read
+    hidden: frozenset[int]  # nodes inside blocks that nothing else reads: their beliefs are made when asked for
     met: frozenset[int]  # nodes of blocks that other factors meet: where their beliefs rest, so does the joint one
 
     def send(self, exchange: Exchange, task: Task, damping: float = 0.0, rows: Rows = None) -> None:
@@ -50,7 +51,11 @@ class CompiledModel(NamedTuple):
 
     def watched(self) -> list[Node]:
         """The nodes whose beliefs show whether the run has settled: the user's, or all where none is the user's."""
-        free = [n for n in self.graph.nodes if not n.fully_observed and n.position not in self.late]
+        free = [
+            n
+            for n in self.graph.nodes
+            if not n.fully_observed and n.position not in self.late and n.position not in self.hidden
+        ]
         shown = [n for n in free if n.given or n.position in self.met]
         return shown if any(n.given for n in shown) else free
 
@@ -63,6 +68,8 @@ def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
     in_loop = {*schedule.once, *schedule.sweep}
     every = {Task(p.position, port) for p in graph.plates for port in p.edges}
     late = frozenset(graph.plates[t.plate].edges[t.to].node for t in every - in_loop)
+    seen = {e.node for p in graph.plates for e in p.edges.values()}
+    hidden = frozenset(n.position for n in graph.nodes if n.position not in seen)
     joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
     met = joint & {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
-    return CompiledModel(graph, plates, schedule, late, frozenset(met))
+    return CompiledModel(graph, plates, schedule, late, hidden, frozenset(met))

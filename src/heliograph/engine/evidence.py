@@ -38,9 +38,11 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is looked at in the end
         centres = _centres(graph, plates, tables)
         total = 0.0
+        outside = {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
         joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
+        inside = {n.position for n in graph.nodes if n.position not in outside} | joint  # a block counts its own nodes
         for node in graph.nodes:
-            if node.fully_observed or node.position in joint:  # a block counts its own nodes
+            if node.fully_observed or node.position in inside:
                 continue
             belief = tables.belief(node)
             a = log_normaliser(belief, centres.get(node.position))
@@ -63,8 +65,10 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
 def _centres(graph: Graph, plates: Sequence[PlateKind], tables: Tables) -> dict[int, np.ndarray]:
     """A point for every Gaussian node: the mean of its belief, or what a plate that made it knows better."""
     centres: dict[int, np.ndarray] = {}
+    met = {e.node for p in graph.plates for e in p.edges.values()}
     for node in graph.nodes:
-        if issubclass(node.family, (Gaussian, MultivariateGaussian)) and not node.fully_observed:
+        gaussian = issubclass(node.family, (Gaussian, MultivariateGaussian)) and node.position in met
+        if gaussian and not node.fully_observed:
             mean = np.asarray(tables.belief(node).mean)
             centres[node.position] = np.where(np.isfinite(mean), mean, 0.0)
     for plate in plates:

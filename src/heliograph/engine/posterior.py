@@ -69,6 +69,8 @@ class Posterior:
 
     def _belief(self, node: Node) -> Family:
         """The belief of a node, completed only if something is missing there."""
+        if node.position in self._compiled.hidden and not node.fully_observed:
+            return self._hidden_belief(node)
         if node.position in self._compiled.late:
             self._send_the_rest()
         return self._exchange.tables.belief(node)
@@ -107,6 +109,14 @@ class Posterior:
             if rows is not None and joint is not None:
                 return belief_in_block(kind.factor, joint, form, rows)
         return None
+
+    def _hidden_belief(self, node: Node) -> Family:
+        """The belief of an expression inside a block that no factor of the run reads."""
+        for kind in self._compiled.blocks:
+            joint = kind.joint(self._exchange.tables)
+            if node.position in kind.factor.block.rows and joint is not None:
+                return kind.factor.belief_of(node, joint)
+        return node.uniform()
 
     @property
     def structure(self) -> dict[str, str]:

@@ -18,6 +18,9 @@ from heliograph.graph.sparse import connected_parts
 __all__ = ["Schedule", "Task", "TiedPlates", "plan", "tied_plates"]
 
 
+_LONG = 64  # entries of a vector beyond which its covariance costs more than the rest of a sweep
+
+
 class Task(NamedTuple):
     """One direction of one plate."""
 
@@ -60,7 +63,7 @@ def plan(graph: Graph, reads_of: Reads) -> Schedule:
     final = _in_order([k for k in range(len(tasks)) if after[k]], reads)
     # what a block says of the user's variables belongs to the sweep, though nothing in it reads that
     in_loop = {tasks[k].plate for k in range(len(tasks)) if looped[k] and _joint(graph, tasks[k])}
-    shown = {k for k in final if tasks[k].plate in in_loop and _receiver(graph, tasks[k]).given}
+    shown = {k for k in final if tasks[k].plate in in_loop and _is_shown(_receiver(graph, tasks[k]))}
     sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k] or k in shown])
     final = [k for k in final if k not in shown]
     return Schedule(tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final))
@@ -144,6 +147,11 @@ def _down_and_back(graph: Graph, tasks: list[Task]) -> tuple[Task, ...]:
     down = sorted((t for t in plain if t.to == graph.plates[t.plate].factor.child), key=lambda t: t.plate)
     back = sorted((t for t in plain if t.to != graph.plates[t.plate].factor.child), key=lambda t: -t.plate)
     return (*down, *back, *(t for t in tasks if _joint(graph, t)))  # a block answers all that was said in a sweep
+
+
+def _is_shown(node: Node) -> bool:
+    """Whether the belief of a variable is worth having in every sweep: the user's, unless it is a long vector."""
+    return node.given and (node.dimension or 1) <= _LONG
 
 
 def _joint(graph: Graph, task: Task) -> bool:

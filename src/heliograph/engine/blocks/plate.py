@@ -21,7 +21,7 @@ from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
-from heliograph.graph.records import Graph
+from heliograph.graph.records import Graph, Node
 
 __all__ = ["BlockFactor", "Joint", "port_of"]
 
@@ -75,6 +75,7 @@ class BlockFactor(Factor):
         self.at = {
             port_of(n.position): _Port(n.position, block.rows[n.position], n.dimension, starts.get(n.position, -1))
             for n in free
+            if n.given or n.position in sites  # what nobody reads is computed when a posterior is asked for it
         }
         self.ports = tuple(self.at)  # type: ignore[misc]
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
@@ -159,6 +160,16 @@ class BlockFactor(Factor):
             at, tau = at[mine], 1.0 / joint.cavities.variance[mine]
             cavity.naturals[0][at], cavity.naturals[1][at] = tau * joint.cavities.mean[mine], tau
         return cavity
+
+    def belief_of(self, node: Node, joint: Joint) -> Family:
+        """The belief of any node of the block, whether it has a port or not."""
+        port = port_of(node.position)
+        if port in self.at:
+            return self.marginal(port, joint)
+        mean, variance = self.system.moments(self.block.rows[node.position], joint.solution, node.dimension)
+        if node.dimension is None:
+            return Gaussian.from_mean_variance(mean, variance)
+        return _vectors(mean.reshape(-1, node.dimension), variance)
 
     def log_mass(self, joint: Joint) -> float:
         """``log`` of the block's integral under its sites, their statistics counted from the beliefs' means."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint
@@ -9,10 +11,21 @@ from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
-from heliograph.families import Family
+from heliograph.families import Family, Gaussian
 from heliograph.graph.records import Plate
 
 __all__ = ["BlockPlate"]
+
+
+_NARROW = 0.01  # of a variance, times the square of that number: what a narrow cavity has
+_FEW = 0.12  # base scalars per site, above which a run starts from uniform sites
+
+
+class Narrow(NamedTuple):
+    """The narrow cavities that a block showed."""
+
+    mean: np.ndarray  # (n,)
+    variance: np.ndarray  # (n,)
 
 
 class BlockPlate:
@@ -68,6 +81,25 @@ class BlockPlate:
         joint = self.factor.solve(self.sites(tables))
         self._latest = tables, tables.n_changes, joint
         return joint
+
+    def narrow(self, tables: Tables) -> Narrow | None:
+        """Show the other factors narrow cavities at the means of the belief.
+
+        What a factor says of a narrow cavity is its slope and its curvature there: a step of Newton's method, without
+        derivatives. None where there is no belief, or no reason, to start so: sites that are few are better met as they are.
+        """
+        factor, joint = self.factor, self.joint(tables)
+        n, share = factor.n_sites, factor.block.n_columns / max(factor.n_sites, 1)
+        if joint is None or factor.vector_sites or share > _FEW:
+            return None
+        mean, variance = joint.mean[:n], joint.variance[:n] * (_NARROW * share**2)
+        if not (variance > 0).all():
+            return None
+        for port in factor.scalar_sites:
+            part = slice(factor.at[port].start, factor.at[port].start + len(factor.at[port].rows))
+            message = Gaussian.from_naturals((mean[part] / variance[part], 1.0 / variance[part]))
+            tables.store(self.plate, port, message, None)
+        return Narrow(mean, variance)
 
     def sites(self, tables: Tables) -> dict[str, Family]:
         """What other factors say of the expressions of the block, by port."""
