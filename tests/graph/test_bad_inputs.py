@@ -77,7 +77,6 @@ BAD = {
     "indexing by a random variable": (lambda m: m.z[m.g], ["'z'", "'g'", "mixture"]),
     "an index out of range": (lambda m: m.z[7], ["'z'", "(3,)", "7"]),
     "soft evidence of the wrong family": (lambda m: m.attach(m.z, hg.Gamma(1.0, 1.0)), ["'z'", "Gaussian", "Gamma"]),
-    "multiplying by zero": (lambda m: 0.0 * m.z, ["'z'", "zero"]),
     "an improper prior": (lambda m: m.gaussian("x", hg.Gaussian.uniform(())), ["'x'", "improper"]),
     "size that is negative": (lambda m: m.gaussian("x", 0.0, variance=1.0, size=-1), ["'x'", "size"]),
     "probabilities that do not sum to one": (lambda m: m.categorical("c", [0.5, 0.6]), ["'c'", "sum to 1"]),

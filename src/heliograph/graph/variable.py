@@ -147,6 +147,10 @@ class Variable(Quantity):
         other = as_floats(f"variable {self.name!r} is divided by something that", other)
         if (other == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
+        if np.isinf(other).any():
+            raise ModelError(
+                f"variable {self.name!r} is divided by infinity; multiply it by 0 if that is what is meant"
+            )
         return build(self.model, scale, self, 1.0 / other)
 
     def __pow__(self, exponent: Any) -> Variable:

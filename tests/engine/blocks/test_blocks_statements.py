@@ -192,3 +192,13 @@ def test_a_value_that_hardly_fits_the_prior_has_the_evidence_of_dense_algebra():
         return [a]
 
     assert check(write).log_evidence < -500
+
+
+def test_a_variable_times_zero_is_the_constant_zero():
+    model = hg.Model()
+    a, b = model.gaussian("a", 1.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
+    model.gaussian("y", a + b * np.zeros(2), variance=1.0, observed=[2.0, 3.0])
+    posterior = model.infer()
+    assert float(posterior[a].mean) == pytest.approx(2.0) and float(posterior[a].variance) == pytest.approx(1 / 3)
+    assert float(posterior[b].variance) == pytest.approx(1.0)
+    assert float(posterior[b * 0].mean) == 0.0 and float(posterior[b * 0].variance) == 0.0

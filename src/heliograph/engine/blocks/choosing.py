@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import warnings
+
 from heliograph.engine.blocks.dense import DenseSystem
 from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows
 from heliograph.engine.blocks.sparse import SparseSystem
 from heliograph.engine.blocks.system import System
+from heliograph.errors import AccuracyWarning
 
 __all__ = ["system_for"]
 
 _SMALL = 64  # base scalars up to which a dense system is always the better one
 _DENSE_SPEED = 4.0  # operations of dense linear algebra in the time of one of the sparse solver's
+_UNRESOLVED = 1e11  # largest over smallest known weight, beyond which a sum of precisions loses digits that matter
+_LOST = 1e15  # and beyond which it loses all of them
 _OVERHEAD = 4e6  # operations of the sparse solver in the time that its Python takes
 
 
@@ -36,11 +41,21 @@ def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows
         Where both are beyond the budget.
     """
     n = rows.n_columns
+    spread = float(known.weight.max(initial=1.0)) / float(known.weight.min(initial=1.0))
     dense_cost = (2.0 * n**3 + 2.0 * len(rows) * min(n, 200) ** 2) / _DENSE_SPEED
     if n <= _SMALL or (not rows.sparse.nnz and not known.rows.sparse.nnz):
         return DenseSystem(known, rows, n_sites)
-    if n < 3000 and dense_cost <= _OVERHEAD:
+    if n < 3000 and (
+        dense_cost <= _OVERHEAD or spread > _UNRESOLVED
+    ):  # a dense system can be careful with such weights
         return DenseSystem(known, rows, n_sites)
+    if spread > _LOST:
+        warnings.warn(
+            f"the variances of a block of {n} unknowns differ by a factor of {spread:.0e}, more than double precision holds: "
+            "standard deviations may be wrong; choose larger variances, or fewer unknowns",
+            AccuracyWarning,
+            stacklevel=2,
+        )
     sparse = SparseSystem(known, rows, n_sites, vectors)
     if n < 3000 and dense_cost < sparse.plan.flops:
         return DenseSystem(known, rows, n_sites)

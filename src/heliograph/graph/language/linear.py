@@ -41,8 +41,6 @@ def scale(draft: Draft, a: Quantity, constant: Any) -> Quantity:
     label = f"({a.name} * {shown(constant)})"
     want(label, "argument", a, _LINEAR)
     constant = check_number(label, "constant", constant)
-    if constant.size and not constant.any():
-        raise ModelError(f"variable {a.name!r} is multiplied by zero; leave it out of the model")
     if a.node.dimension is not None and constant.ndim:
         raise ModelError(f"vector {a.name!r} can be scaled by a number only; use a matrix product for more")
     shape = fit(label, a.shape, constant.shape)
