@@ -98,6 +98,7 @@ def _answer(first: World, asked: str, order: np.ndarray | None, unit: float) -> 
         mean, sd = np.asarray(beliefs[asked].mean), np.sqrt(np.asarray(beliefs[asked].variance))
         if order is not None:
             mean, sd = mean[order], sd[order]
-        return Truth({asked: unit * mean}, {asked: unit * sd}, log_evidence=log_evidence)
+        known = log_evidence if np.isfinite(log_evidence) else None  # of a run that said that a row failed
+        return Truth({asked: unit * mean}, {asked: unit * sd}, log_evidence=known)
 
     return truth
