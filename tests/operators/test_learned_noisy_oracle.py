@@ -67,6 +67,4 @@ def test_on_plates_of_60_it_does_not_claim_better_than_it_is(runs):
 def test_it_does_not_claim_better_than_it_is_on_other_plates_either(n, reference):
     # errors of a few noisy labels pull all rows of a plate the same way, so they are counted as one (decision 0204)
     realised, stated = np.array([solve(k, n, reference)[:2] for k in range(N_PROBLEMS)]).T
-    # Errors of several nats are beyond first order: with 200 labels two of twenty are 1.2 and 2.3 times what is stated.
-    assert (realised[realised < 1.0] <= stated[realised < 1.0]).mean() >= 0.95
-    assert (realised <= 3 * stated).all() and (stated[realised > 0.1] > 0.1).all()
+    assert (realised <= stated).mean() >= 0.95

@@ -67,20 +67,22 @@ def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
     for node in graph.nodes:
         if node.observed is not None:
             seen[first[node.position] : first[node.position + 1]] = node.observed.is_point
-    pairs: list[np.ndarray] = []
+    pairs: list[np.ndarray] = [np.zeros((2, 0), dtype=int)]
+    n = int(first[-1])  # vertices: the entries, then the elements of every plate
     for plate in graph.plates:
-        ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
-        for other in ends[1:]:
-            a, b = np.broadcast_arrays(ends[0], other)
-            free = ~(seen[a] | seen[b])
-            pairs.append(np.stack([a[free], b[free]]))
-    a, b = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), dtype=int)
-    part = connected_parts(int(first[-1]), a, b)
+        for port, edge in plate.edges.items():
+            if edge.node in open_nodes:
+                entries, element = plate.touches(port)
+                entries = first[edge.node] + entries
+                free = ~seen[entries]
+                pairs.append(np.stack([entries[free], n + element[free]]))
+        n += plate.n_elements
+    part = connected_parts(n, *np.concatenate(pairs, axis=1))
     elements: dict[int, list[np.ndarray]] = {}
     for plate in plates:
         ends = [first[e.node] + e.entries(plate.size) for e in plate.edges.values() if e.node in open_nodes]
         elements[plate.position] = [np.broadcast_to(part[e], (plate.size,)) for e in ends]
-    counts = np.zeros(first[-1], dtype=int)  # of every part, at most one per entry
+    counts = np.zeros(n, dtype=int)  # of every part
     for parts in elements.values():
         if parts:
             np.add.at(counts, parts[0], 1)
