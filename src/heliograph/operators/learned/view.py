@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from heliograph.families import Bernoulli, Categorical, Dirichlet, Family
-from heliograph.operators.chart import EvidenceChart, chart_of
+from heliograph.families.charts import chart_of
 from heliograph.operators.learned.decide import LEAST_DOUBT
+from heliograph.operators.learned.evidence_chart import EvidenceChart
 from heliograph.operators.learned.records import Kind, View
 from heliograph.operators.protocol import Incoming, ReferenceLike, rows_of, signature
 
