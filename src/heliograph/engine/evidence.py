@@ -20,7 +20,6 @@ from heliograph.engine.evidence_terms import log_normaliser
 from heliograph.engine.plates import EvidencePoint, Exchange, PlateKind
 from heliograph.engine.tables import Tables
 from heliograph.errors import AccuracyWarning
-from heliograph.families import Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph
 
 __all__ = ["log_evidence"]
@@ -64,7 +63,7 @@ def _centres(graph: Graph, plates: Sequence[PlateKind], tables: Tables) -> dict[
     """A point for every Gaussian node: the mean of its belief, or what a plate that made it knows better."""
     centres: dict[int, np.ndarray] = {}
     for node in graph.nodes:
-        if issubclass(node.family, (Gaussian, MultivariateGaussian)) and not node.fully_observed:
+        if node.family.gaussian and not node.fully_observed:
             mean = np.asarray(tables.belief(node).mean)
             centres[node.position] = np.where(np.isfinite(mean), mean, 0.0)
     for plate in plates:
