@@ -7,7 +7,7 @@ import heliograph as hg
 from heliograph.factors import Logistic
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gamma, Gaussian
-from heliograph.operators.chart import chart_of
+from heliograph.families.charts import chart_of
 from heliograph.operators.learned.lattice import Lattice, Sample
 from heliograph.operators.learned.records import Labels
 from heliograph.operators.learned.spacing import lattice_for

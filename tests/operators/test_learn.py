@@ -5,8 +5,9 @@ import pytest
 
 from heliograph.errors import FileFormatError
 from heliograph.families import Beta, Gaussian
-from heliograph.operators.chart import EvidenceChart, chart_of
+from heliograph.families.charts import chart_of
 from heliograph.operators.learned.calibration import Calibration
+from heliograph.operators.learned.evidence_chart import EvidenceChart
 from heliograph.operators.learned.learn import compare, directions_of, labels_of, realised_error, statement_of
 from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import Forecast, Labels, View

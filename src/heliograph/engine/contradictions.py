@@ -9,7 +9,6 @@ import numpy as np
 from heliograph.engine.plates import PlateKind
 from heliograph.engine.tables import Tables
 from heliograph.errors import ContradictionError
-from heliograph.families import Bernoulli, Categorical
 from heliograph.graph.records import Graph, Plate
 
 __all__ = ["check_possible"]
@@ -39,7 +38,7 @@ def check_possible(graph: Graph, plates: Sequence[PlateKind], tables: Tables) ->
 def _decided(graph: Graph, tables: Tables, plate: Plate) -> bool:
     for edge in plate.edges.values():
         node = graph.nodes[edge.node]
-        if node.fully_observed or issubclass(node.family, (Bernoulli, Categorical)):
+        if node.fully_observed or node.family.discrete:
             continue
         belief = tables.total(node)
         if belief.point is None or not belief.is_point.all():

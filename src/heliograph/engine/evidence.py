@@ -20,7 +20,6 @@ from heliograph.engine.evidence_terms import log_normaliser
 from heliograph.engine.plates import EvidencePoint, Exchange, PlateKind
 from heliograph.engine.tables import Tables
 from heliograph.errors import AccuracyWarning
-from heliograph.families import Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph
 
 __all__ = ["log_evidence"]
@@ -67,8 +66,7 @@ def _centres(graph: Graph, plates: Sequence[PlateKind], tables: Tables) -> dict[
     centres: dict[int, np.ndarray] = {}
     met = {e.node for p in graph.plates for e in p.edges.values()}
     for node in graph.nodes:
-        gaussian = issubclass(node.family, (Gaussian, MultivariateGaussian)) and node.position in met
-        if gaussian and not node.fully_observed:
+        if node.family.gaussian and node.position in met and not node.fully_observed:
             mean = np.asarray(tables.belief(node).mean)
             centres[node.position] = np.where(np.isfinite(mean), mean, 0.0)
     for plate in plates:

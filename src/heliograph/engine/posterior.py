@@ -17,7 +17,7 @@ from heliograph.engine.status import unsent_sentence
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
-from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.families import Family
 from heliograph.graph.records import Affine, Node
 from heliograph.graph.variable import Variable
 
@@ -141,7 +141,7 @@ class Posterior:
         shapes: list[tuple[int, ...]] = []
         forms: list[Affine] = []
         for x in (a, b):
-            if not issubclass(getattr(x, "family", type(None)), (Gaussian, MultivariateGaussian)):
+            if not getattr(getattr(x, "family", None), "gaussian", False):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
             if x.model.graph is not (self._graph.live or self._graph):
                 raise ModelError(f"variable {x.name!r} belongs to another model than this posterior")

@@ -2,7 +2,8 @@
 
 Start with `base`, the contract that every family meets, and `gaussian`, the shortest one. `batch` holds the algebra that
 all share and `points` the bookkeeping of point masses. `charts` are the coordinates in which a family's variable and its
-members take any real value; `coordinates` and `packing` turn plates into rows of numbers and into arrays for files.
+members take any real value; `coordinates` and `parameterisations` turn plates into rows of numbers, `packing` into arrays
+for files.
 """
 
 from heliograph.families.base import Family, concatenate

@@ -40,6 +40,7 @@ class Family(Batch):
     chart: ClassVar[str] = "identity"  # the axis on which it is charted: identity, log, logit or simplex
     statistics: ClassVar[tuple[str, ...]] = ()  # what multiplies each natural parameter, in words
     discrete: ClassVar[bool] = False  # the variable has finitely many values
+    gaussian: ClassVar[bool] = False  # the mean and the (co)variance of the variable say everything
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which every value (or entry of it) lies
     unsampled: ClassVar[str] = "uniform or improper"  # the entries that cannot be sampled; "" if there are none
 
@@ -89,6 +90,11 @@ class Family(Batch):
     def variance(self) -> np.ndarray:
         """The variance of the variable, component by component."""
         raise NotImplementedError  # pragma: no cover
+
+    @property
+    def mode(self) -> np.ndarray:
+        """Where the density is largest, or the mean where it has no peak inside the support."""
+        return self.mean
 
     def log_normaliser(self) -> np.ndarray:
         """``log`` of the integral (or sum) of ``exp(naturals . statistics)``.

@@ -199,6 +199,13 @@ class Beta(Family):
             )
         return mean, variance
 
+    @property
+    def mode(self) -> np.ndarray:
+        """Where the density is largest, or the mean where that is at 0 or 1."""
+        soft, a, b = self._safe()
+        peaked = soft & (a > 1) & (b > 1)
+        return np.where(peaked, (a - 1) / np.where(peaked, a + b - 2, 1.0), self.mean)
+
     def somewhere(self) -> np.ndarray:
         """The middle."""
         return np.asarray(0.5)

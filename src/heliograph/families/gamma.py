@@ -191,6 +191,12 @@ class Gamma(Family):
         variance = np.where(soft, trigamma(s), np.inf)
         return self.expected_statistics()[1], self._or_at_points(variance, 0.0)
 
+    @property
+    def mode(self) -> np.ndarray:
+        """Where the density is largest, or the mean where that is at 0."""
+        soft, s, rate = self._safe()
+        return np.where(soft & (s > 1), (s - 1) / rate, self.mean)
+
     def somewhere(self) -> np.ndarray:
         """One."""
         return np.asarray(1.0)

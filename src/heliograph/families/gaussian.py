@@ -30,6 +30,7 @@ class Gaussian(Family):
     """
 
     __slots__ = ()
+    gaussian = True
     ranks = (0, 0)
     statistics = ("x", "x^2")
 

@@ -30,6 +30,7 @@ class MultivariateGaussian(Family):
     """
 
     __slots__ = ("_covariance", "_factor", "_half", "_mean")  # each kept once computed: a value does not change
+    gaussian = True
     ranks = (1, 2)
     point_rank = 1
     statistics = ("x", "x x'")

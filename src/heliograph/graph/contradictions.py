@@ -14,7 +14,7 @@ import numpy as np
 
 from heliograph.errors import ContradictionError
 from heliograph.factors import Between, ConditionalTable, Positive, Prior
-from heliograph.families import Bernoulli, Categorical, Family
+from heliograph.families import Family
 from heliograph.graph.affine import expand, whole
 from heliograph.graph.records import Affine, Graph, Node, Plate, Term
 
@@ -254,7 +254,7 @@ def _impossible(prior: Family | None, values: np.ndarray) -> np.ndarray:
     if prior is None or np.isnan(values).all():
         return np.zeros(len(values), dtype=bool)
     known = ~np.isnan(values[..., 0] if prior.point_rank else values)
-    if isinstance(prior, (Bernoulli, Categorical)):
+    if prior.discrete:
         density = prior.log_density(np.where(known, values, 0.0))
         return known & np.isneginf(density)
     if prior.point is None:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import digamma, log_expit, loggamma, polygamma
 
 from heliograph.errors import UnsupportedError
-from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian
 from heliograph.families.charts import chart_of
 
 __all__ = ["BORDER", "characteristic", "is_gaussian", "reach"]
@@ -50,7 +50,7 @@ def characteristic(message: Family, t: np.ndarray, axis: str = "identity") -> np
 
 def is_gaussian(message: Family) -> bool:
     """Whether the message is a Gaussian, so that its moments are its whole law."""
-    return isinstance(message, (Gaussian, MultivariateGaussian))
+    return message.gaussian
 
 
 def reach(message: Family, mean: np.ndarray, variance: np.ndarray, axis: str) -> tuple[float, float]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from heliograph.errors import FileFormatError
 from heliograph.families.coordinates import event_size, logs_of
+from heliograph.families.packing import family_named
 from heliograph.operators.agreement import Agreement
 from heliograph.operators.kjit.just_in_time import JustInTime
-from heliograph.operators.packing import family_named
 from heliograph.operators.protocol import Incoming, Setting, State
 from heliograph.operators.summaries import modes, summarise
 from heliograph.regression.eslami2014 import EslamiForest

@@ -10,10 +10,10 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.operators.kjit.targets import target_named
-from heliograph.operators.packing import part
 from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, Reply, Setting, State, signature
 from heliograph.operators.summaries import summarise
 from heliograph.regression.heess2013 import HeessNetwork
+from heliograph.storage import below
 
 __all__ = ["Neural"]
 
@@ -103,5 +103,5 @@ class Neural:
         networks = {}
         for k, entry in enumerate(header["networks"]):
             network = HeessNetwork(self.hidden, self.weight_decay, self.max_iter)
-            networks[str(entry["key"])] = network.restore(part(arrays, f"{k}/"), entry["network"])
+            networks[str(entry["key"])] = network.restore(below(arrays, f"{k}/"), entry["network"])
         self.networks = networks

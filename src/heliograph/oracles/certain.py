@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from heliograph.families import Categorical
 from heliograph.oracles.answer import Answer
 from heliograph.oracles.answering import blank, choose
 from heliograph.oracles.problem import Problem
@@ -19,8 +16,7 @@ def answer_if_certain(rng: np.random.Generator, problem: Problem) -> Answer:
     """A point mass at the function's value; a row fails where the message on the output holds that value impossible."""
     n, out = problem.n, problem.output
     value = evaluate(rng, problem.sampler, problem.constants, size=n)
-    family: Any = type(out.message)
-    belief = family.point_mass(value, out.axis.n_values) if family is Categorical else family.point_mass(value)
+    belief = out.message.point_like(value)
     log_z = out.axis.log_message(out.message, out.axis.coordinates(value)[:, None])[:, 0]
     failed = ~np.isfinite(log_z)
 

@@ -154,7 +154,7 @@ def walk(rng: np.random.Generator, problem: Problem, u: np.ndarray) -> Walked:
 def _check_length(problem: Problem, out: np.ndarray) -> None:
     """A vector output must have the dimension of its message, a label be one of its categories."""
     length = problem.output.message.naturals[0].shape[-1]
-    if problem.sampler.output is Categorical and out.max() >= length:
+    if problem.sampler.output.discrete and out.max() >= problem.output.axis.n_values:
         raise FactorError(
             f"factor {problem.sampler.name!r} returned category {int(out.max())}, "
             f"but the message at port {problem.output.name!r} has {length} categories"

@@ -12,17 +12,18 @@ Start with `chart.py`, which says what a chart does; then one file per kind:
 | Dirichlet | log ratios to the last component | log concentrations | `tables.py` |
 | MultivariateGaussian | x | mean and covariance of x | `vector.py` |
 
-`chart_of` finds the chart of a message.
+`chart_of` finds the chart of a message; `density_chart_of` one on which its density can be integrated.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 from heliograph.errors import UnsupportedError
 from heliograph.families.base import Family
 from heliograph.families.bernoulli import Bernoulli
 from heliograph.families.beta import Beta
 from heliograph.families.categorical import Categorical
-from heliograph.families.charts.chart import Chart, Moments
+from heliograph.families.charts.chart import Chart, DensityChart, Moments
 from heliograph.families.charts.scalar import IdentityChart, LogChart, LogitChart
 from heliograph.families.charts.tables import LogConcentrationChart, LogOddsChart, LogProbabilityChart
 from heliograph.families.charts.vector import VectorChart
@@ -33,6 +34,7 @@ from heliograph.families.multivariate_gaussian import MultivariateGaussian
 
 __all__ = [
     "Chart",
+    "DensityChart",
     "IdentityChart",
     "LogChart",
     "LogConcentrationChart",
@@ -42,13 +44,14 @@ __all__ = [
     "Moments",
     "VectorChart",
     "chart_of",
+    "density_chart_of",
 ]
 
-_FIXED: dict[type[Family], Callable[[], Chart]] = {
-    Gaussian: IdentityChart,
-    Gamma: LogChart,
-    Beta: LogitChart,
-    Bernoulli: LogOddsChart,
+_FIXED: dict[type[Family], Chart] = {
+    Gaussian: IdentityChart(),
+    Gamma: LogChart(),
+    Beta: LogitChart(),
+    Bernoulli: LogOddsChart(),
 }
 _SIZED: dict[type[Family], Callable[[int], Chart]] = {
     MultivariateGaussian: VectorChart,
@@ -63,10 +66,25 @@ def chart_of(message: Family) -> Chart:
     >>> chart_of(Gamma(2.0, 3.0)).coordinates(1.0)
     array(0.)
     """
+    chart = _find(message)
+    if chart is None:
+        raise UnsupportedError(f"there is no chart for {type(message).__name__} messages; use operator='ask'")
+    return chart
+
+
+def density_chart_of(message: Family) -> DensityChart | None:
+    """The chart on which quadrature integrates this message; None for tables of probabilities, which have none."""
+    chart = _find(message)
+    return chart if isinstance(chart, IdentityChart | LogChart | LogitChart | VectorChart) else None
+
+
+def _find(message: Family) -> Chart | None:
     fixed = _FIXED.get(type(message))
     if fixed is not None:
-        return fixed()
-    sized = _SIZED.get(type(message))
-    if sized is None:
-        raise UnsupportedError(f"there is no chart for {type(message).__name__} messages; use operator='ask'")
-    return sized(message.naturals[0].shape[-1])
+        return fixed
+    return _sized(type(message), message.naturals[0].shape[-1]) if type(message) in _SIZED else None
+
+
+@cache
+def _sized(family: type[Family], size: int) -> Chart:
+    return _SIZED[family](size)

@@ -17,9 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Chart", "Moments", "Unchanged"]
+from heliograph.families.base import Family
+
+__all__ = ["FAR", "BaseChart", "Chart", "DensityChart", "Moments", "Unchanged"]
 
 Moments = tuple[np.ndarray, ...]  # a reference: chart mean and variance (n,), or what stands for them in other families
+FAR = 40.0  # on the log odds, of a point mass at 0 or 1
 
 
 class Chart(Protocol):
@@ -61,6 +64,18 @@ class Chart(Protocol):
         """
         ...
 
+    def point_features(self, message: Any) -> np.ndarray:
+        """What a regression sees of point masses, ``(n, k)``: where they are."""
+        ...
+
+    def charted(self, message: Any) -> np.ndarray:
+        """Where (n,) bool a message has features: it is proper, and no coordinate of it is infinite."""
+        ...
+
+    def information_share(self, message: Any, cavity: Any) -> np.ndarray:
+        """The share of the information of ``message * cavity`` that the message brings, as far as both are proper."""
+        ...
+
     def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         """The correction that makes a member with these `moments` of the reference, ``(n, q)``."""
         ...
@@ -81,7 +96,45 @@ class Chart(Protocol):
         ...
 
 
-class Unchanged:
+class DensityChart(Chart, Protocol):
+    """A family whose messages are densities of the coordinates, as quadrature on the chart sees them.
+
+    Called at every message: log densities leave out their constants, and nothing is checked.
+    """
+
+    n_coordinates: int  # how many numbers the variable is
+    gaussian: bool  # the moments on the chart are those of the EP projection
+
+    def log_density(self, message: Any, u: np.ndarray) -> np.ndarray:
+        """The log density of u at ``(k, n)``, or ``(k, n, d)`` for a vector, without its constant."""
+        ...
+
+    def log_constant(self, message: Any) -> np.ndarray:
+        """The constant that `log_density` leaves out."""
+        ...
+
+    def project(self, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Chart moments of the EP projection of weighted positions ``(k, n)``: by its own statistics, not the chart's."""
+        ...
+
+
+class BaseChart:
+    """What most charts do with members."""
+
+    def point_features(self, message: Family) -> np.ndarray:
+        """The mean on the chart."""
+        return message.chart_moments()[0].reshape(len(message), -1)
+
+    def charted(self, message: Family) -> np.ndarray:
+        """Where the message is proper."""
+        return message.proper
+
+    def information_share(self, message: Family, cavity: Family) -> np.ndarray:
+        """By how much the message makes the variance on the chart smaller."""
+        return np.abs(1.0 - (message * cavity).chart_moments()[1] / cavity.chart_moments()[1])
+
+
+class Unchanged(BaseChart):
     """The coordinates of a value are the value itself."""
 
     def coordinates(self, x: ArrayLike) -> np.ndarray:

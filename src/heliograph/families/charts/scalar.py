@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from heliograph.families.base import Family
 from heliograph.families.beta import Beta
-from heliograph.families.charts.chart import Moments, Unchanged
+from heliograph.families.charts.chart import FAR, BaseChart, Moments, Unchanged
 from heliograph.families.gamma import Gamma
 from heliograph.families.gaussian import Gaussian
 from heliograph.numerics.gamma_function import trigamma, trigamma_excess, trigammas
@@ -26,12 +26,14 @@ _MOST = (
 )
 _TINY = float(np.finfo(float).tiny)
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
+_LOG_2PI = float(np.log(2 * np.pi))
 
 
-class ScalarChart:
+class ScalarChart(BaseChart):
     """What Gaussian, Gamma and Beta share: a mean and a variance on the chart."""
 
     n_outputs, scalar = 2, True
+    n_coordinates, gaussian = 1, False
     family: ClassVar[type[Family]]
 
     def moments(self, message: Family) -> Moments:
@@ -57,6 +59,9 @@ class ScalarChart:
     def belief(self, target: np.ndarray, reference: Moments) -> Family:
         return self.family.from_chart_moments(*self._corrected(target, reference))
 
+    def log_constant(self, message: Family) -> np.ndarray:
+        return -message.log_normaliser()
+
     def noise(self, belief: Family, covariance: np.ndarray, reference: Moments) -> np.ndarray:
         return np.stack([covariance[:, 0, 0] / reference[1], covariance[:, 1, 1]], axis=1)
 
@@ -64,7 +69,7 @@ class ScalarChart:
 class IdentityChart(Unchanged, ScalarChart):
     """Gaussian: the line itself."""
 
-    family = Gaussian
+    family, gaussian = Gaussian, True
 
     def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         return np.zeros(np.shape(u))
@@ -82,6 +87,10 @@ class IdentityChart(Unchanged, ScalarChart):
         np.log(tau, out=out[:, 1])
         return out
 
+    def information_share(self, message: Gaussian, cavity: Gaussian) -> np.ndarray:
+        tau, before = message.naturals[1], cavity.naturals[1]
+        return np.abs(tau) / np.maximum(np.abs(tau + before), np.abs(tau))
+
     def from_features(self, features: np.ndarray) -> Gaussian:
         tau = np.exp(features[:, 1])
         return Gaussian.from_naturals((features[:, 0] * tau, tau))
@@ -97,6 +106,16 @@ class IdentityChart(Unchanged, ScalarChart):
         out[:, 0] *= 0.5
         out[:, 1] = 0.25
         return out
+
+    def log_density(self, message: Gaussian, u: np.ndarray) -> np.ndarray:
+        return -0.5 * message.naturals[1] * (u - message.mean) ** 2
+
+    def log_constant(self, message: Gaussian) -> np.ndarray:
+        return -0.5 * (_LOG_2PI + np.log(message.variance))
+
+    def project(self, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, d = _centred(u, w)
+        return mean, np.maximum((w * d * d).sum(axis=0), _least_variance(mean))
 
 
 class LogChart(ScalarChart):
@@ -139,6 +158,17 @@ class LogChart(ScalarChart):
         by_log_variance = 0.5 * psi1**3 * trigamma_excess(s) / psi2**2
         return np.stack([by_mean, by_log_variance], axis=1)
 
+    def log_density(self, message: Gamma, u: np.ndarray) -> np.ndarray:
+        first, second = message.naturals
+        return (first + 1.0) * u - second * np.exp(np.minimum(u, 700.0))
+
+    def project(self, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, d = _centred(u, w)
+        # what Jensen's inequality leaves, term by term: nothing cancels
+        gap = np.log1p((w * (np.expm1(np.clip(d, -700.0, 700.0)) - d)).sum(axis=0))
+        gap_or_least = np.maximum(gap, _least_variance(mean))
+        return Gamma.from_mean_and_log_gap(np.exp(np.clip(mean + gap, -700.0, 700.0)), gap_or_least).chart_moments()
+
 
 class LogitChart(ScalarChart):
     """Beta: ``logit p``."""
@@ -164,6 +194,9 @@ class LogitChart(ScalarChart):
         a, b = message.naturals[0] + 1.0, message.naturals[1] + 1.0
         return np.stack([np.log(a / b), np.log(1.0 / a + 1.0 / b)], axis=1)
 
+    def point_features(self, message: Beta) -> np.ndarray:
+        return np.clip(super().point_features(message), -FAR, FAR)
+
     def from_features(self, features: np.ndarray) -> Beta:
         # 1/a + 1/b = (1 + a/b) / a = (1 + b/a) / b
         log_odds, spread = features.T
@@ -182,3 +215,28 @@ class LogitChart(ScalarChart):
         moves = ((b2 / det, -a2 / det), (-variance * b1 / det, -variance * a1 / det))
         forms = [0.5 * (a1 * x**2 + b1 * y**2 - s1 * (x + y) ** 2) for x, y in moves]
         return np.stack([forms[0] * reference[1], forms[1]], axis=1)
+
+    def log_density(self, message: Beta, u: np.ndarray) -> np.ndarray:
+        first, second = message.naturals
+        return (first + 1.0) * log_expit(u) + (second + 1.0) * log_expit(-u)
+
+    def project(self, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, d = _centred(u, w)
+        q = expit(mean)
+        # what Jensen's inequality leaves, term by term: nothing cancels
+        with np.errstate(divide="ignore"):  # log(1 - q) is -inf where q rounds to 1, and counts for nothing there
+            rest = np.log1p(-q)
+        gap = (w * (np.logaddexp(rest, np.log(np.maximum(q, _TINY)) + d) - q * d)).sum(axis=0)
+        gap = np.maximum(gap, _least_variance(mean) * q * (1 - q) + 1e-14)
+        return Beta.from_mean_logit_and_gap(mean, gap).chart_moments()
+
+
+def _centred(u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean ``(n,)`` of weighted positions ``(k, n)``, and their distances from it."""
+    mean = (w * u).sum(axis=0)
+    return mean, u - mean
+
+
+def _least_variance(mean: np.ndarray) -> np.ndarray:
+    """A variance below this is rounding."""
+    return 1e-12 * (1 + mean**2)

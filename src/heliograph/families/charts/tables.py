@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from heliograph.families.bernoulli import Bernoulli
 from heliograph.families.categorical import Categorical
-from heliograph.families.charts.chart import Moments, Unchanged
+from heliograph.families.charts.chart import FAR, BaseChart, Moments, Unchanged
 from heliograph.families.dirichlet import Dirichlet
 from heliograph.numerics.gamma_function import trigamma
 from heliograph.numerics.logarithms import log_or_minus_inf
@@ -38,6 +38,9 @@ class LogOddsChart(Unchanged):
 
     def features(self, message: Bernoulli) -> np.ndarray:
         return message.naturals[0][:, None]
+
+    def point_features(self, message: Bernoulli) -> np.ndarray:
+        return message.p[:, None]
 
     def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         return (moments[0] - reference[0])[:, None]
@@ -71,6 +74,14 @@ class LogProbabilityChart(Unchanged):
     def features(self, message: Categorical) -> np.ndarray:
         return _centred(message.log_p)
 
+    def point_features(self, message: Categorical) -> np.ndarray:
+        return message.p
+
+    def charted(self, message: Categorical) -> np.ndarray:
+        return np.asarray(
+            np.isfinite(message.naturals[0]).all(axis=-1)
+        )  # an impossible category has no log probability
+
     def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         return moments[0] - reference[0]
 
@@ -86,7 +97,7 @@ class LogProbabilityChart(Unchanged):
         return np.einsum("ij,njk,ik->ni", centring, covariance, centring)
 
 
-class LogConcentrationChart:
+class LogConcentrationChart(BaseChart):
     """Dirichlet: the logarithms of its concentrations; of a value, the log ratios to its last component."""
 
     def __init__(self, size: int) -> None:
@@ -97,16 +108,17 @@ class LogConcentrationChart:
         return logs[..., :-1] - logs[..., -1:]
 
     def value(self, u: ArrayLike) -> np.ndarray:
-        x = self.inside(np.exp(self._log_value(u)))
+        x = self.inside(np.exp(self.log_value(u)))
         return x / x.sum(axis=-1, keepdims=True)
 
     def inside(self, x: ArrayLike) -> np.ndarray:
         return np.maximum(x, _TINY)
 
     def log_jacobian(self, u: ArrayLike) -> np.ndarray:
-        return self._log_value(u).sum(axis=-1)
+        return self.log_value(u).sum(axis=-1)
 
-    def _log_value(self, u: ArrayLike) -> np.ndarray:
+    def log_value(self, u: ArrayLike) -> np.ndarray:
+        """The logarithms of all components at coordinates u."""
         u = np.asarray(u)
         full = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
         return full - logsumexp(full, axis=-1, keepdims=True)
@@ -119,6 +131,9 @@ class LogConcentrationChart:
 
     def features(self, message: Dirichlet) -> np.ndarray:
         return np.log(message.naturals[0] + 1.0)
+
+    def point_features(self, message: Dirichlet) -> np.ndarray:
+        return np.log(np.maximum(message.mean, np.exp(-FAR)))
 
     def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         return moments[0] - reference[0]

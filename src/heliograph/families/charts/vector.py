@@ -14,16 +14,18 @@ from heliograph.numerics.symmetric import of_eigenvalues
 
 __all__ = ["VectorChart"]
 
+_LOG_2PI = float(np.log(2 * np.pi))
+
 _MOST = 12.0  # |log ratio| beyond which a correction is cut: a matrix must stay positive definite in floating point
 
 
 class VectorChart(Unchanged):
     """MultivariateGaussian: whitened by the symmetric root of the reference's covariance."""
 
-    scalar = False
+    scalar, gaussian = False, True
 
     def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
+        self.dimension = self.n_coordinates = dimension
         self.rows, self.columns = np.tril_indices(dimension)
         # off-diagonal entries count twice in a symmetric matrix: with this scale lengths are those of the matrix
         self.scale = np.where(self.rows == self.columns, 1.0, np.sqrt(2.0))
@@ -51,6 +53,11 @@ class VectorChart(Unchanged):
 
     def features(self, message: MultivariateGaussian) -> np.ndarray:
         return np.concatenate([message.mean, self._flat(of_eigenvalues(message.covariance, np.log))], axis=1)
+
+    def information_share(self, message: MultivariateGaussian, cavity: MultivariateGaussian) -> np.ndarray:
+        tau, before = message.naturals[1], cavity.naturals[1]
+        total = np.trace(np.linalg.pinv(tau + before) @ tau, axis1=-2, axis2=-1)
+        return np.abs(total) / tau.shape[-1]
 
     def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
         mean, covariance = reference
@@ -99,3 +106,15 @@ class VectorChart(Unchanged):
         rows = np.einsum("nkab,nai,nbj->nkij", turned, turn, turn, optimize=True).reshape(n, -1, d * d)
         of_log = np.einsum("nkp,npq,nkq->nk", rows, covariance[:, d:, d:], rows, optimize=True)
         return np.concatenate([of_mean, of_log], axis=1)
+
+    def log_density(self, message: MultivariateGaussian, u: np.ndarray) -> np.ndarray:
+        gap = u - message.mean
+        return -0.5 * np.einsum("kni,nij,knj->kn", gap, message.naturals[1], gap, optimize=True)
+
+    def log_constant(self, message: MultivariateGaussian) -> np.ndarray:
+        return -0.5 * message.dimension * _LOG_2PI + 0.5 * np.linalg.slogdet(message.naturals[1])[1]
+
+    def project(self, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = (w[..., None] * u).sum(axis=0)
+        gap = u - mean
+        return mean, np.einsum("kn,kni,knj->nij", w, gap, gap)

@@ -23,7 +23,7 @@ def mixture(
     """A Gaussian variable of one of several components; see `Builder.mixture`."""
     chooser = want(name, "selector", selector, (Categorical, Bernoulli))
     centres = want(name, "means", means, Gaussian)
-    k = 2 if chooser.family is Bernoulli else chooser.node.dimension or 0
+    k = chooser.node.dimension or 2  # a Bernoulli has no dimension
     if not centres.shape or centres.shape[-1] != k:
         raise ModelError(
             f"variable {name!r}: selector {chooser.name!r} chooses among {k} components, so means must have {k} entries along "

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from heliograph.errors import FileFormatError
-from heliograph.operators.packing import join, pack, part, unpack
+from heliograph.families.packing import join_plates, pack, unpack
 from heliograph.operators.protocol import Incoming, Learner, State
+from heliograph.storage import below
 
 __all__ = ["Direction", "directions_from", "state_of"]
 
@@ -42,7 +43,7 @@ def state_of(directions: Mapping[str, Direction]) -> State:
             inside, entry["learner"] = d.learner.state()
             arrays |= {f"{k}/learner/{name}": a for name, a in inside.items()}
         if d.waiting:
-            rows, entry["waiting"] = pack(join([r for r, _ in d.waiting]))
+            rows, entry["waiting"] = pack(join_plates([r for r, _ in d.waiting]))
             arrays |= {f"{k}/waiting/{name}": a for name, a in rows.items()}
             arrays[f"{k}/y"] = np.concatenate([y for _, y in d.waiting])
         header["directions"].append(entry)
@@ -58,9 +59,9 @@ def directions_from(
         d = Direction(str(entry["to"]), n_learned=int(entry["n_learned"]), n_asked=int(entry["n_asked"]))
         if "learner" in entry:
             d.learner = copy.deepcopy(learner)
-            d.learner.restore(part(arrays, f"{k}/learner/"), entry["learner"])
+            d.learner.restore(below(arrays, f"{k}/learner/"), entry["learner"])
         if "waiting" in entry:
-            rows, y = unpack(part(arrays, f"{k}/waiting/"), entry["waiting"]), arrays[f"{k}/y"]
+            rows, y = unpack(below(arrays, f"{k}/waiting/"), entry["waiting"]), arrays[f"{k}/y"]
             if y.ndim != 2 or any(len(m) != len(y) for m in rows.values()):
                 raise FileFormatError("the rows that wait to be learned do not fit together")
             d.waiting = [(rows, y)]

@@ -17,10 +17,10 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family, Gaussian, concatenate
+from heliograph.families.packing import join_plates
 from heliograph.kernels import embeddable
 from heliograph.operators.kjit.directions import Direction, directions_from, state_of
 from heliograph.operators.kjit.targets import target_named
-from heliograph.operators.packing import join
 from heliograph.operators.protocol import (
     NOTHING_MORE,
     Ask,
@@ -139,7 +139,7 @@ class JustInTime:
         """
         if not direction.waiting or (direction.learner is None and direction.n_waiting < self.minibatch):
             return
-        rows = join([r for r, _ in direction.waiting])
+        rows = join_plates([r for r, _ in direction.waiting])
         y = np.concatenate([v for _, v in direction.waiting])
         if direction.learner is None:
             learner = copy.deepcopy(self.learner)

@@ -14,11 +14,11 @@ when it is like no row that has a label, when its message would be improper beyo
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from heliograph.families import Gaussian, MultivariateGaussian
+from heliograph.families import Family
+from heliograph.families.charts import chart_of
 from heliograph.operators.learned.records import ALONE, Beside, Decision, Limit, Prediction, Trust, View
 from heliograph.operators.protocol import Setting
 
@@ -84,27 +84,18 @@ _NEVER_ZERO = 1e-300  # keeps a quotient finite where nothing is shared
 
 
 # ---- how errors add --------------------------------------------------------------------------------------------------
-def leverage(message: Any, cavity: Any) -> np.ndarray | None:
-    """The share of each belief's information that its message brings, ``(n,)``; None for a family without chart moments.
+def leverage(message: Family, cavity: Family) -> np.ndarray:
+    """The share of each belief's information that its message brings, ``(n,)``.
 
     For a vector it is the mean over its directions; a table of categories has one share per category, ``(n, k)``.
     Improper messages count by their size.
 
+    >>> from heliograph.families import Gaussian
     >>> leverage(Gaussian([0.0], 1.0), Gaussian([0.0], 3.0))
     array([0.75])
     """
     with np.errstate(all="ignore"):
-        if isinstance(message, Gaussian):
-            tau, before = message.naturals[1], cavity.naturals[1]
-            share = np.abs(tau) / np.maximum(np.abs(tau + before), np.abs(tau))
-        elif isinstance(message, MultivariateGaussian):
-            tau, before = message.naturals[1], cavity.naturals[1]
-            total = np.trace(np.linalg.pinv(tau + before) @ tau, axis1=-2, axis2=-1)
-            share = np.abs(total) / tau.shape[-1]
-        elif hasattr(message, "chart_moments"):
-            share = np.abs(1.0 - (message * cavity).chart_moments()[1] / cavity.chart_moments()[1])
-        else:
-            return None
+        share = chart_of(message).information_share(message, cavity)
     return np.where(np.isfinite(share), np.minimum(share, 1.0), 1.0)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from heliograph.families import Family
-from heliograph.operators.chart import Chart
+from heliograph.families.charts import Chart
 from heliograph.operators.learned.cells import (
     BLOCK,
     CUBIC,

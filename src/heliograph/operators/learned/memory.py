@@ -14,8 +14,8 @@ from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import Kind, Task, View
 from heliograph.operators.learned.references import References
 from heliograph.operators.learned.view import kind_key, view_of
-from heliograph.operators.packing import part
 from heliograph.operators.protocol import AnswerLike, Incoming, Setting
+from heliograph.storage import below
 
 __all__ = ["LOG_Z", "Group", "Memory"]
 
@@ -130,7 +130,7 @@ class Memory:
         """The reverse of `state`."""
         self.kinds = {
             str(entry["key"]): {
-                str(port): Correction.from_state(part(arrays, f"{k}/{j}/"), self.start, self.landmarks)
+                str(port): Correction.from_state(below(arrays, f"{k}/{j}/"), self.start, self.landmarks)
                 for j, port in enumerate(entry["ports"])
             }
             for k, entry in enumerate(entries)

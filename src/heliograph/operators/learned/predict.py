@@ -16,8 +16,8 @@ from heliograph.errors import FileFormatError
 from heliograph.operators.learned.calibration import Calibration
 from heliograph.operators.learned.decide import SEEN, audited_rows, batch_size, stated_kl, usual_error
 from heliograph.operators.learned.records import Decision, Labels, Prediction, Settled, Trust, View
-from heliograph.operators.packing import part as part_of
 from heliograph.regression.growing_process import LEAST_NOISE, GrowingProcess, design
+from heliograph.storage import below
 
 __all__ = ["Correction", "belief_of"]
 
@@ -171,7 +171,7 @@ class Correction:
         if made.own_kl.shape != (len(process),):
             raise FileFormatError("the labels of a learned operator do not fit together")
         made.label_kl = usual_error(made.own_kl)
-        made.calibration.restore(part_of(arrays, "calibration."))
+        made.calibration.restore(below(arrays, "calibration."))
         return made
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.families import Family
-from heliograph.operators.chart import Chart, Moments
+from heliograph.families.charts import Chart, Moments
 from heliograph.operators.protocol import Ask, Setting
 
 __all__ = [

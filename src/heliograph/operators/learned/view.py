@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.families import Bernoulli, Categorical, Dirichlet, Family
-from heliograph.operators.chart import EvidenceChart, chart_of
+from heliograph.families import Family
+from heliograph.families.charts import chart_of
 from heliograph.operators.learned.decide import LEAST_DOUBT
+from heliograph.operators.learned.evidence_chart import EvidenceChart
 from heliograph.operators.learned.records import Kind, View
 from heliograph.operators.protocol import Incoming, ReferenceLike, rows_of, signature
 
 __all__ = ["DATA", "POINT", "PROPER", "UNIFORM", "WILD", "kind_key", "kinds_of", "rows_at", "view_of"]
 
-_FAR = 40.0  # on the log odds, of a point mass at 0 or 1
 
 PROPER, POINT, UNIFORM, WILD, DATA = "proper", "point", "uniform", "wild", "data"
 _NAMES = (PROPER, POINT, UNIFORM, WILD, DATA)
@@ -47,9 +47,7 @@ def _codes(message: Any) -> str | np.ndarray:
     """What each row of a port holds; one word if all hold the same."""
     if not isinstance(message, Family):
         return DATA
-    proper = message.proper
-    if isinstance(message, Categorical):
-        proper = np.isfinite(message.naturals[0]).all(axis=-1)  # an impossible category has no log probability
+    proper = chart_of(message).charted(message)
     if message.point is None and proper.all():
         return PROPER
     code = np.where(message.is_point, 1, np.where(proper, 0, np.where(message.is_uniform, 2, 3)))
@@ -109,7 +107,7 @@ def _columns(kind: Kind, incoming: Incoming) -> list[np.ndarray]:
         elif what == PROPER:
             columns.append(chart_of(message).features(message))
         elif what == POINT:
-            columns.append(_place(message))
+            columns.append(chart_of(message).point_features(message))
     return columns
 
 
@@ -121,16 +119,6 @@ def _scale(reference: ReferenceLike | None) -> np.ndarray | None:
 
 def _beside(columns: list[np.ndarray], n: int) -> np.ndarray:
     return np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
-
-
-def _place(message: Any) -> np.ndarray:
-    """Point masses as numbers."""
-    if isinstance(message, (Bernoulli, Categorical)):
-        return message.p.reshape(len(message), -1)
-    if isinstance(message, Dirichlet):
-        return np.log(np.maximum(message.point, np.exp(-_FAR)))  # type: ignore[call-overload]
-    mean = message.chart_moments()[0]
-    return np.clip(mean, -_FAR, _FAR)[:, None] if message.chart == "logit" else mean.reshape(len(message), -1)
 
 
 def rows_at(incoming: Incoming, rows: np.ndarray | None) -> Incoming:

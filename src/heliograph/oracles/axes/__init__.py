@@ -2,7 +2,8 @@
 
 Start with `axis.py`, which says what every axis offers; `axis_of.py` says which belongs to which family. There is one file for
 each: `real_axis` (Gaussian), `log_axis` (Gamma), `logit_axis` (Beta), `vector_axis` (MultivariateGaussian), `simplex_axis`
-(Dirichlet), `discrete_axes` (Bernoulli, Categorical). `algebra.py` carries errors through linear maps.
+(Dirichlet), `discrete_axes` (Bernoulli, Categorical). `charted.py` has what they share, such as values by the charts of
+`families.charts`; `algebra.py` carries errors through linear maps.
 """
 
 from heliograph.oracles.axes.axis import Axis, Line, Projection, Values

@@ -6,38 +6,28 @@ from __future__ import annotations
 import numpy as np
 
 from heliograph.families import Bernoulli, Categorical
+from heliograph.families.charts import LogOddsChart, LogProbabilityChart
 from heliograph.oracles.axes.algebra import errors_of
 from heliograph.oracles.axes.axis import Projection
+from heliograph.oracles.axes.charted import NumberAxis
 
 __all__ = ["CoinAxis", "LabelAxis"]
 
 
-class CoinAxis:
-    """A Bernoulli: the coordinate is 0 or 1."""
+class _ValuesAxis(NumberAxis):
+    """Finitely many values: the coordinate is the number of one."""
 
-    n_coordinates, n_uniforms, n_statistics, n_values, discrete = 1, 1, 1, 2, True
-    scale_is_log_gap, edge_depth, largest = False, 0.0, np.inf
-
-    def value(self, u):
-        return u[..., 0]
-
-    def coordinates(self, x):
-        return x[..., None]
-
-    def log_message(self, message, u):
-        return message.reshape((message.size, 1)).log_density(u[..., 0])
-
-    def log_jacobian(self, u):
-        return np.zeros(u.shape[:-1])
-
-    def edge(self, x):
-        return np.zeros(np.shape(x), dtype=np.int8)
+    discrete, n_uniforms = True, 1
 
     def log_highest(self, message):
         return np.zeros(message.shape)
 
-    def falls_off(self, message):
-        return np.zeros(message.shape, dtype=bool)
+
+class CoinAxis(_ValuesAxis):
+    """A Bernoulli: the coordinate is 0 or 1."""
+
+    chart = LogOddsChart()
+    n_statistics, n_values = 1, 2
 
     def probabilities(self, message):
         return np.stack([1 - message.p, message.p], axis=-1)
@@ -55,13 +45,11 @@ class CoinAxis:
         return Projection(belief, (errors_of(covariance)[:, 0],), covariance, covariance / spread / spread, kl, sound)
 
 
-class LabelAxis:
+class LabelAxis(_ValuesAxis):
     """A Categorical: the coordinate is the index of the category."""
 
-    n_coordinates, n_uniforms, discrete = 1, 1, True
-    scale_is_log_gap, edge_depth, largest = False, 0.0, np.inf
-
     def __init__(self, size: int) -> None:
+        self.chart = LogProbabilityChart(size)
         self.n_statistics = self.n_values = size
 
     def value(self, u):
@@ -69,21 +57,6 @@ class LabelAxis:
 
     def coordinates(self, x):
         return np.asarray(x, dtype=float)[..., None]
-
-    def log_message(self, message, u):
-        return message.reshape((message.size, 1)).log_density(u[..., 0].astype(int))
-
-    def log_jacobian(self, u):
-        return np.zeros(u.shape[:-1])
-
-    def edge(self, x):
-        return np.zeros(np.shape(x), dtype=np.int8)
-
-    def log_highest(self, message):
-        return np.zeros(message.shape)
-
-    def falls_off(self, message):
-        return np.zeros(message.shape, dtype=bool)
 
     def probabilities(self, message):
         return message.p

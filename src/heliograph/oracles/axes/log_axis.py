@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import Gamma
+from heliograph.families.charts import LogChart
 from heliograph.oracles.axes.algebra import (
     FAR,
     at_points,
@@ -20,24 +21,19 @@ from heliograph.oracles.axes.algebra import (
     sandwich,
 )
 from heliograph.oracles.axes.axis import Projection
+from heliograph.oracles.axes.charted import NumberAxis
 
 __all__ = ["LogAxis"]
 
 _TINY = float(np.finfo(float).tiny)
 
 
-class LogAxis:
+class LogAxis(NumberAxis):
     """A Gamma on the logarithm of its variable."""
 
-    linear = False
-    n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 2, False
-    scale_is_log_gap, edge_depth, largest = True, 708.0, np.inf
-
-    def value(self, u):
-        return np.exp(np.clip(u[..., 0], -708.0, 709.0))  # the ends of double precision
-
-    def coordinates(self, x):
-        return np.log(np.maximum(x, _TINY))[..., None]
+    chart = LogChart()
+    n_uniforms, n_statistics = 1, 2
+    scale_is_log_gap, edge_depth = True, 708.0
 
     def log_message(self, message, u):
         power, rate = (columns(a) for a in message.naturals)
@@ -45,9 +41,6 @@ class LogAxis:
         log_rate = np.log(np.where(rate == 0, 1.0, np.abs(rate)))
         log_p = power * u - np.sign(rate) * np.exp(np.minimum(u + log_rate, 700.0)) - columns(message.log_normaliser())
         return at_points(message, np.exp(np.minimum(u, 709.0)), log_p)
-
-    def log_jacobian(self, u):
-        return u[..., 0]
 
     def edge(self, x):
         return -(x <= _TINY).astype(np.int8)  # the numbers below have no digits left
@@ -66,10 +59,6 @@ class LogAxis:
     def draw(self, message, uniforms):
         shape, rate = message.naturals[0] + 1, message.naturals[1]
         return (log_gamma_draws(columns(shape), uniforms[..., 0]) - np.log(columns(rate)))[..., None]
-
-    def moments(self, message):
-        mean, variance = message.chart_moments()
-        return mean[:, None], variance[:, None, None]
 
     def broaden(self, message, factor):
         return Gamma((message.naturals[0] + 1) / factor, message.naturals[1] / factor)

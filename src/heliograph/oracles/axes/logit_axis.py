@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import Beta
+from heliograph.families.charts import LogitChart
 from heliograph.oracles.axes.algebra import (
     FAR,
     at_points,
@@ -20,35 +21,24 @@ from heliograph.oracles.axes.algebra import (
     sandwich,
 )
 from heliograph.oracles.axes.axis import Projection
+from heliograph.oracles.axes.charted import NumberAxis
 
 __all__ = ["LogitAxis"]
 
 _TINY = float(np.finfo(float).tiny)
-_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
-class LogitAxis:
+class LogitAxis(NumberAxis):
     """A Beta on the log odds of its variable."""
 
-    linear = False
-    n_coordinates, n_uniforms, n_statistics, discrete = 1, 2, 2, False
-    scale_is_log_gap, edge_depth, largest = False, 37.0, np.inf
-
-    def value(self, u):
-        return np.clip(special.expit(u[..., 0]), _TINY, _BELOW_ONE)
-
-    def coordinates(self, x):
-        x = np.clip(x, _TINY, _BELOW_ONE)
-        return (np.log(x) - np.log1p(-x))[..., None]
+    chart = LogitChart()
+    n_uniforms, n_statistics, edge_depth = 2, 2, 37.0
 
     def log_message(self, message, u):
         a, b = (columns(k) for k in message.naturals)
         u = u[..., 0]
         log_p = a * special.log_expit(u) + b * special.log_expit(-u) - columns(message.log_normaliser())
         return at_points(message, special.expit(u), log_p)
-
-    def log_jacobian(self, u):
-        return special.log_expit(u[..., 0]) + special.log_expit(-u[..., 0])
 
     def edge(self, x):
         return (x == 1).astype(np.int8) - (x <= _TINY)  # the numbers below have no digits left
@@ -61,16 +51,9 @@ class LogitAxis:
         a, b = message.naturals
         return log_at_mode(self, message, (a >= 0) & (b >= 0))  # where it does not grow towards an end of its support
 
-    def falls_off(self, message):
-        return np.zeros(message.shape, dtype=bool)
-
     def draw(self, message, uniforms):
         a, b = (columns(k + 1) for k in message.naturals)  # a ratio of Gammas: exact in both tails of the logit
         return (log_gamma_draws(a, uniforms[..., 0]) - log_gamma_draws(b, uniforms[..., 1]))[..., None]
-
-    def moments(self, message):
-        mean, variance = message.chart_moments()
-        return mean[:, None], variance[:, None, None]
 
     def broaden(self, message, factor):
         return Beta((message.naturals[0] + 1) / factor, (message.naturals[1] + 1) / factor)

@@ -7,33 +7,19 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import Gaussian
+from heliograph.families.charts import IdentityChart
 from heliograph.oracles.axes.algebra import LARGEST, errors_of, log_at_mode, matrix_of, sandwich
 from heliograph.oracles.axes.axis import Projection
+from heliograph.oracles.axes.charted import NumberAxis
 
 __all__ = ["RealAxis"]
 
 
-class RealAxis:
+class RealAxis(NumberAxis):
     """A Gaussian on the real line."""
 
-    linear = True
-    n_coordinates, n_uniforms, n_statistics, discrete = 1, 1, 2, False
-    scale_is_log_gap, edge_depth, largest = False, 0.0, LARGEST
-
-    def value(self, u):
-        return u[..., 0]
-
-    def coordinates(self, x):
-        return x[..., None]
-
-    def log_message(self, message, u):
-        return message.reshape((message.size, 1)).log_density(u[..., 0])
-
-    def log_jacobian(self, u):
-        return np.zeros(u.shape[:-1])
-
-    def edge(self, x):
-        return np.zeros(x.shape, dtype=np.int8)
+    chart = IdentityChart()
+    n_uniforms, n_statistics, linear, largest = 1, 2, True, LARGEST
 
     def mode(self, message):
         a, b = message.naturals
@@ -50,10 +36,6 @@ class RealAxis:
     def draw(self, message, uniforms):
         z = special.ndtri(uniforms[..., :1])
         return message.mean[:, None, None] + np.sqrt(message.variance)[:, None, None] * z
-
-    def moments(self, message):
-        mean, variance = message.chart_moments()
-        return mean[:, None], variance[:, None, None]
 
     def broaden(self, message, factor):
         return Gaussian.from_mean_variance(message.mean, factor * message.variance)

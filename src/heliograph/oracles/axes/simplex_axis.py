@@ -7,49 +7,25 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import Dirichlet
+from heliograph.families.charts import LogConcentrationChart
 from heliograph.oracles.axes.algebra import columns, errors_of, half_trace, log_gamma_draws
 from heliograph.oracles.axes.axis import Projection
+from heliograph.oracles.axes.charted import ChartedAxis
 
 __all__ = ["SimplexAxis"]
 
-_TINY = float(np.finfo(float).tiny)
 
-
-class SimplexAxis:
+class SimplexAxis(ChartedAxis):
     """A Dirichlet on the log ratios to its last component."""
 
-    discrete, linear = False, False
-    scale_is_log_gap, edge_depth, largest = False, 0.0, np.inf
+    chart: LogConcentrationChart
 
     def __init__(self, size: int) -> None:
+        self.chart = LogConcentrationChart(size)
         self.n_coordinates, self.n_uniforms, self.n_statistics = size - 1, size, size
 
-    def _logs(self, u):
-        full = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
-        return full - np.asarray(special.logsumexp(full, axis=-1, keepdims=True))
-
-    def value(self, u):
-        x = np.maximum(np.exp(self._logs(u)), _TINY)
-        return x / x.sum(axis=-1, keepdims=True)
-
-    def coordinates(self, x):
-        logs = np.log(np.maximum(x, _TINY))
-        return logs[..., :-1] - logs[..., -1:]
-
     def log_message(self, message, u):
-        return (message.naturals[0][:, None] * self._logs(u)).sum(-1) - columns(message.log_normaliser())
-
-    def log_jacobian(self, u):
-        return self._logs(u).sum(axis=-1)
-
-    def edge(self, x):
-        return np.zeros(x.shape[:-1], dtype=np.int8)
-
-    def log_highest(self, message):
-        return np.full(message.shape, np.inf)
-
-    def falls_off(self, message):
-        return np.zeros(message.shape, dtype=bool)
+        return (message.naturals[0][:, None] * self.chart.log_value(u)).sum(-1) - columns(message.log_normaliser())
 
     def draw(self, message, uniforms):
         logs = log_gamma_draws(message.naturals[0][:, None] + 1, uniforms)
@@ -65,10 +41,10 @@ class SimplexAxis:
         return Dirichlet((message.naturals[0] + 1) / factor)
 
     def statistics(self, u, centre, scale):
-        return self._logs(u) - self._logs(centre)[:, None]
+        return self.chart.log_value(u) - self.chart.log_value(centre)[:, None]
 
     def project(self, expected, covariance, centre, scale):
-        logs = expected + self._logs(centre)
+        logs = expected + self.chart.log_value(centre)
         sound = (logs < 0).all(axis=-1) & (np.exp(np.minimum(logs, 0)).sum(axis=-1) < 1 - 1e-13)
         belief = Dirichlet.from_statistics(np.where(sound[:, None], logs, -float(logs.shape[-1])))
         c = belief.naturals[0] + 1

@@ -7,49 +7,30 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import MultivariateGaussian
+from heliograph.families.charts import VectorChart
 from heliograph.oracles.axes.algebra import LARGEST, errors_of, sandwich
 from heliograph.oracles.axes.axis import Projection
+from heliograph.oracles.axes.charted import ChartedAxis
 
 __all__ = ["VectorAxis"]
 
 
-class VectorAxis:
+class VectorAxis(ChartedAxis):
     """A multivariate Gaussian on its own space."""
 
-    discrete, linear = False, True
-    scale_is_log_gap, edge_depth, largest = False, 0.0, LARGEST
+    linear, largest = True, LARGEST
 
     def __init__(self, dimension: int) -> None:
+        self.chart = VectorChart(dimension)
         self.n_coordinates = self.n_uniforms = dimension
         self.n_statistics = dimension + dimension**2
-
-    def value(self, u):
-        return u
-
-    def coordinates(self, x):
-        return x
-
-    def log_message(self, message, u):
-        return message.reshape((message.size, 1)).log_density(u)
-
-    def log_jacobian(self, u):
-        return np.zeros(u.shape[:-1])
-
-    def edge(self, x):
-        return np.zeros(x.shape[:-1], dtype=np.int8)
-
-    def log_highest(self, message):
-        return np.full(message.shape, np.inf)
-
-    def falls_off(self, message):
-        return np.zeros(message.shape, dtype=bool)
 
     def draw(self, message, uniforms):
         root = np.linalg.cholesky(message.covariance)
         return message.mean[:, None] + special.ndtri(uniforms) @ np.swapaxes(root, -1, -2)
 
     def moments(self, message):
-        return message.mean, message.covariance
+        return self.chart.moments(message)
 
     def broaden(self, message, factor):
         return MultivariateGaussian(message.mean, covariance=factor * message.covariance)

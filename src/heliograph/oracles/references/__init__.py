@@ -1,8 +1,8 @@
 """Cheap reference beliefs: where the default operator starts from, so that only a small and smooth correction is left to learn.
 
 Start with `reference.py`, which chooses the way by the number of unknown numbers: `line_reference.py` (one),
-`plane_reference.py` (two), `linearisation.py` (three to five). `record.py` holds what all of them give back, `input_charts.py`
-and `output.py` the messages on their charts.
+`plane_reference.py` (two), `linearisation.py` (three to five). `record.py` holds what all of them give back, `output.py`
+the output's message on its chart; the inputs' charts are those of `families.charts`.
 """
 
 from heliograph.oracles.references.record import Reference

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.oracles.references.input_charts import InputChart, chart_of
+from heliograph.families.charts import DensityChart, density_chart_of
 from heliograph.oracles.references.output import Output, output_of
 from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
@@ -66,14 +66,10 @@ class _Line:
     ) -> None:
         self.rng, self.sampler, self.port, self.message, self.out = rng, sampler, port, message, out
         self.constants = constants
-        chart = chart_of(type(message))
+        chart = density_chart_of(message)
         assert chart is not None
-        self.chart: InputChart = chart
-        if chart.gaussian:  # at half the price of `chart_moments`
-            self.variance = 1.0 / message.naturals[1]
-            self.mean = message.naturals[0] * self.variance
-        else:
-            self.mean, self.variance = message.chart_moments()
+        self.chart: DensityChart = chart
+        self.mean, self.variance = chart.moments(message)
         self.half = -0.5 / self.variance
         self.n_evaluations = 0
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.oracles.references.input_charts import InputChart, chart_of
+from heliograph.families.charts import DensityChart, density_chart_of
 from heliograph.oracles.references.output import Output, output_of
 from heliograph.oracles.references.record import Reference, values
 from heliograph.oracles.sampler import Sampler
@@ -69,7 +69,7 @@ def several_unknown(
     update = found.update
     if to in blocks:
         block = blocks[to]
-        at = block if charts_of(unknown)[to].vector else block.start
+        at = block.start if charts_of(unknown)[to].scalar else block
         moments = update.mean[:, at], update.covariance[:, at, at]
     else:
         moments = update.out_mean, update.out_variance
@@ -96,9 +96,9 @@ def linearise(
     return Linearised(update, summaries, _PASSES * len(m) * len(points))
 
 
-def charts_of(unknown: Mapping[str, Any]) -> dict[str, InputChart]:
+def charts_of(unknown: Mapping[str, Any]) -> dict[str, DensityChart]:
     """The chart of each unknown input."""
-    found = {port: chart_of(type(message)) for port, message in unknown.items()}
+    found = {port: density_chart_of(message) for port, message in unknown.items()}
     return {port: chart for port, chart in found.items() if chart is not None}
 
 
@@ -106,10 +106,9 @@ def blocks_of(unknown: Mapping[str, Any]) -> tuple[dict[str, slice], int]:
     """Where each unknown input stands among all unknown numbers, and how many these are."""
     blocks, k = {}, 0
     charts = charts_of(unknown)
-    for port, m in unknown.items():
-        size = charts[port].size(m)
-        blocks[port] = slice(k, k + size)
-        k += size
+    for port in unknown:
+        blocks[port] = slice(k, k + charts[port].n_coordinates)
+        k = blocks[port].stop
     return blocks, k
 
 
@@ -120,8 +119,9 @@ def joint_moments(unknown: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     n = len(next(iter(unknown.values())))
     mean, covariance = np.zeros((n, k)), np.zeros((n, k, k))
     for port, message in unknown.items():
-        at = blocks[port] if charts[port].vector else blocks[port].start
-        mean[:, at], covariance[:, at, at] = charts[port].moments(message)
+        chart, block = charts[port], blocks[port]
+        at = block.start if chart.scalar else block
+        mean[:, at], covariance[:, at, at] = message.chart_moments() if chart.scalar else chart.moments(message)
     return mean, covariance
 
 
@@ -149,7 +149,7 @@ def _fit(
     x = (mean[:, None] + deviations).reshape(n * size, -1)
     inputs = {port: np.repeat(a, size, axis=0) for port, a in constants.items()}
     for port, chart in charts_of(unknown).items():
-        inputs[port] = chart.value(x[:, blocks[port] if chart.vector else blocks[port].start])
+        inputs[port] = chart.value(x[:, blocks[port].start if chart.scalar else blocks[port]])
     value, _ = values(rng, sampler, inputs, n * size)
     y = out.look(value.reshape(n, size).T)[0].T
     y_mean = y @ weights

@@ -8,11 +8,12 @@ import numpy as np
 from scipy.special import expit
 
 from heliograph.families import Beta, Family, Gamma, Gaussian
-from heliograph.oracles.references.input_charts import BELOW_ONE, TINY, InputChart, chart_of
+from heliograph.families.charts import DensityChart, density_chart_of
 
 __all__ = ["Output", "output_of", "serves_output"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
+_TINY = float(np.finfo(float).tiny)
 _MODEST = 100.0  # parameters of a Beta whose log density single precision holds to 1e-5
 
 
@@ -20,9 +21,9 @@ class Output:
     """A message of one number; there is one class for each family."""
 
     def __init__(self, message: Any) -> None:
-        chart = chart_of(type(message))
+        chart = density_chart_of(message)
         assert chart is not None
-        self.chart: InputChart = chart
+        self.chart: DensityChart = chart
         self.message = message
         self.first, self.second = message.naturals
 
@@ -89,7 +90,7 @@ class _GaussianOutput(Output):
 
 class _GammaOutput(Output):
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = np.minimum(np.maximum(value, TINY), 1e300)
+        value = np.minimum(self.chart.inside(value), 1e300)
         y = np.log(value)
         return y, self.first * y - self.second * value
 
@@ -110,7 +111,7 @@ class _BetaOutput(Output):
         return other
 
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = np.minimum(np.maximum(value, TINY), BELOW_ONE)
+        value = self.chart.inside(value)
         up, down = np.log(value), np.log(1.0 - value)  # three times as fast as log1p, and nobody vouches for it
         log_message = self.first * up
         log_message += self.second * down
@@ -128,7 +129,7 @@ class _BetaOutput(Output):
     def _derivatives(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         first, second = self.first, self.second
         p = expit(at)
-        level = first * np.log(np.maximum(p, TINY)) + second * np.log(np.maximum(1 - p, TINY))
+        level = first * np.log(np.maximum(p, _TINY)) + second * np.log(np.maximum(1 - p, _TINY))
         return level, first - (first + second) * p, (first + second) * p * (1 - p), at
 
 

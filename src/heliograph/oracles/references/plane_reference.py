@@ -77,7 +77,7 @@ class _Plane:
         log_tilted = np.zeros((k, n))
         for port, message in self.unknown.items():
             block = self.blocks[port]
-            chart, at = self.charts[port], block if self.charts[port].vector else block.start
+            chart, at = self.charts[port], block.start if self.charts[port].scalar else block
             inputs[port] = chart.value(flat[:, at])
             log_tilted += chart.log_density(message, u[..., at])
         self.n_evaluations += k * n
@@ -206,7 +206,7 @@ def _read(plane: _Plane, found: _Weighed, to: str | None) -> tuple[tuple[np.ndar
     """The moments of the port in question, or log Z."""
     if to in plane.blocks:
         chart, block = plane.charts[to], plane.blocks[to]
-        at = block if chart.vector else block.start
+        at = block.start if chart.scalar else block
         if chart.gaussian:
             return (found.mean[:, at].copy(), found.covariance[:, at, at].copy()), None
         return _own(chart.project(found.at[..., at], found.w)), None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.families import Family
-from heliograph.oracles.references.input_charts import chart_of
+from heliograph.families.charts import density_chart_of
 from heliograph.oracles.references.line_reference import one_unknown
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, several_unknown
 from heliograph.oracles.references.output import serves_output
@@ -50,7 +50,7 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
             constants[port] = np.asarray(message)
         elif message.point is not None:
             constants[port] = message.point
-        elif chart_of(type(message)) is not None:
+        elif density_chart_of(message) is not None:
             unknown[port] = message
         else:
             return None
@@ -60,7 +60,7 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
     if not all(m.proper.all() for m in unknown.values()):
         return None
     charts = charts_of(unknown)
-    if len(unknown) == 1 and not next(iter(charts.values())).vector:
+    if len(unknown) == 1 and next(iter(charts.values())).scalar:
         return one_unknown(rng, sampler, unknown, constants, out, to)
 
     refer = two_unknown if blocks_of(unknown)[1] == 2 else several_unknown

@@ -1,13 +1,11 @@
-"""The targets of the default operator: corrections on the charts of `families.charts`, and of log normalisers."""
+"""The chart of log normalisers, which the default operator learns like one more direction."""
 
 # ruff: noqa: D102 (what the methods do is said once, at `Chart`)
 from __future__ import annotations
 
 import numpy as np
 
-from heliograph.families.charts import Chart, Moments, chart_of
-
-__all__ = ["Chart", "EvidenceChart", "Moments", "chart_of"]
+__all__ = ["EvidenceChart"]
 
 
 class EvidenceChart:
