@@ -11,6 +11,7 @@ import numpy as np
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.merging import copied
+from heliograph.engine.mixture_start import start_mixtures
 from heliograph.engine.options import StepOptions
 from heliograph.engine.pace import Pace
 from heliograph.engine.plates import Counts, Exchange
@@ -79,6 +80,9 @@ class Run:
             self.compiled.send(self._exchange, task)
         for plate in self.compiled.plates:
             plate.start(self._rng, self.tables)
+        if start_mixtures(self._rng, self.compiled.graph, self.tables):
+            for block in self.compiled.blocks:
+                block.start(self._rng, self.tables)
         if not self.compiled.schedule.sweep:
             self.trace.single_pass = info = self._info(1, Motion(0.0, "", False), 0.0, 0.0, start)
             yield info, info.settled(self._limit)

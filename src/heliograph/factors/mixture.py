@@ -89,15 +89,6 @@ class Mixture(Factor):
         log_weight = np.where(given.valid[..., None], given.log_p + given.log_z, 0.0)
         return np.where(given.valid, logsumexp(log_weight, axis=-1), np.inf)
 
-    def initial(self, rng: np.random.Generator, incoming: Incoming) -> dict[str, Family]:
-        """First messages to the components as if s were known at random, so that equal components grow apart."""
-        n = as_message(self, incoming, "x").size
-        log_p = 2.0 * rng.standard_normal((n, self.n))  # firm enough to part the components, not certain
-        selector: Any = type(incoming["s"]) if isinstance(incoming["s"], Family) else Categorical
-        guessed = {**incoming, "s": selector.from_log_weights(log_p)}
-        ports = [p for p in self.ports if p not in ("s", "x") and not as_message(self, incoming, p).is_point.all()]
-        return {port: self.message(port, guessed) for port in ports}
-
     def _components(self, port: str) -> list[int]:
         """The components that have the precision of that port."""
         return list(range(self.n)) if self.one_precision else [int(port[9:])]

@@ -36,7 +36,6 @@ class PlainPlate:
 
     def __init__(self, graph: Graph, plate: Plate) -> None:
         self.plate = plate
-        self._open = tuple(p for p, edge in plate.edges.items() if not graph.nodes[edge.node].fully_observed)
         self._reads = read_ports(graph, plate)
 
     def reads(self, to: str) -> tuple[str, ...]:
@@ -44,13 +43,7 @@ class PlainPlate:
         return self._reads[to]
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """Store the factor's own initial messages, where it needs chance to tell its components apart."""
-        initial = getattr(self.plate.factor, "initial", None)
-        if initial is None:
-            return
-        for port, message in initial(rng, gather_all(tables, self.plate)).items():
-            if port in self._open:
-                tables.store(self.plate, port, message, None)
+        """Nothing: mixtures, which cannot begin with uniform messages, are started together (`mixture_start`)."""
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """Send the factor's message, raised to 1 / power where it was computed for power EP."""
