@@ -50,28 +50,34 @@ def careful_solve(known: Known, site_rows: Rows, sites: Sites) -> CarefulBelief 
     if not (pivots > _SINGULAR * np.abs(rows).max(axis=0)).all():
         return None
     back = sl.solve_triangular(r, np.eye(n), check_finite=False)
-    rest = np.eye(n)
-    shift = q.T @ value
-    light = np.flatnonzero((sites.tau <= 0) & ((sites.tau < 0) | (sites.shift != 0)))
-    if len(light):
-        turned = _dense(take(site_rows, light)) @ back
-        tau = sites.tau[light]
-        rest += (turned * tau[:, None]).T @ turned
-        shift = shift + turned.T @ (sites.shift[light] - tau * site_rows.constant[light])
-    for site in sites.vectors:
-        m, d = site.shift.shape
-        turned = (_dense(site.rows) @ back).reshape(m, d, n)
-        rest += np.einsum("mdi,mde,mej->ij", turned, site.precision, turned, optimize=True)
-        constant = site.rows.constant.reshape(m, d)
-        shift = shift + np.einsum("mdi,md->i", turned, site.shift - np.einsum("mij,mj->mi", site.precision, constant))
+    rest, shift = _light_sites(site_rows, sites, back)
     try:
-        lower = np.linalg.cholesky(rest)
+        lower = np.linalg.cholesky(np.eye(n) + rest)
     except np.linalg.LinAlgError:
         return None
     inverse = sl.solve_triangular(lower, np.eye(n), lower=True, check_finite=False).T
     whole = back @ inverse
     log_det = 2.0 * float(np.log(pivots).sum() + np.log(np.diag(lower)).sum())
-    return whole @ (inverse.T @ shift), whole, log_det
+    return whole @ (inverse.T @ (q.T @ value + shift)), whole, log_det
+
+
+def _light_sites(site_rows: Rows, sites: Sites, back: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Precision and shift of the sites without a positive weight, and of those on vectors, in the rotated scalars."""
+    n = len(back)
+    rest, shift = np.zeros((n, n)), np.zeros(n)
+    light = np.flatnonzero((sites.tau <= 0) & ((sites.tau < 0) | (sites.shift != 0)))
+    if len(light):
+        turned = _dense(take(site_rows, light)) @ back
+        tau = sites.tau[light]
+        rest += (turned * tau[:, None]).T @ turned
+        shift += turned.T @ (sites.shift[light] - tau * site_rows.constant[light])
+    for site in sites.vectors:
+        m, d = site.shift.shape
+        turned = (_dense(site.rows) @ back).reshape(m, d, n)
+        rest += np.einsum("mdi,mde,mej->ij", turned, site.precision, turned, optimize=True)
+        constant = site.rows.constant.reshape(m, d)
+        shift += np.einsum("mdi,md->i", turned, site.shift - np.einsum("mij,mj->mi", site.precision, constant))
+    return rest, shift
 
 
 def _dense(rows: Rows) -> np.ndarray:
