@@ -47,7 +47,7 @@ FULL: dict[str, Any] = {
         "random forest": -6.0,
         "extra trees": -6.0,
     },
-    "tolerance": 1e-3 / 300,  # nats a message of a problem with 300 of them: where the default operator is certain
+    "tolerance": 1e-3 / 300,  # nats per message of a problem with 300 of them: where the default operator is certain
 }
 QUICK: dict[str, Any] = {
     **FULL,

@@ -63,7 +63,7 @@ def solve_sequence(
     """Solve problems in order with one method; a list entry per problem for every figure of its row.
 
     `operator` holds arguments for the method's operator, `oracle` is "paper" (the fixed proposal and plain draws of its
-    sampler) or "sobol" (randomised quasi-Monte-Carlo draws from the cavity), both with `particles` draws a message.
+    sampler) or "sobol" (randomised quasi-Monte-Carlo draws from the cavity), both with `particles` draws per message.
     """
     box = logistic_factor()
     settings = _settings(method, box, seed, particles, operator or {}, oracle)

@@ -208,7 +208,7 @@ def _exp4(result: dict[str, Any]) -> list[Table]:
         Table(
             "Posteriors of all problems against the exact ones; KL(exact || its) in nats",
             ("method", "correlation, log shape", "log rate", "KL, mean", "KL, worst", "oracle calls", "evaluations",
-             "improper", "seconds in all", "seconds a problem if asked", "if certain", *_SPLIT),
+             "improper", "seconds in all", "seconds per problem if asked", "if certain", *_SPLIT),
             rows,
         ),
         Table("Oracle calls after so many problems", ("method", *steps), asked),
