@@ -85,7 +85,7 @@ def scale(most):
     tracemalloc.stop()
     ratio, own = per[most] / per[n], incoming["z"].naturals[0].nbytes * 4
     print(
-        f"scale: {1e6 * per[n]:.2f} us a message at {n:,}, {1e6 * per[most]:.2f} at {most:,} (ratio {ratio:.2f}, goal 1.2)"
+        f"scale: {1e6 * per[n]:.2f} us per message at {n:,}, {1e6 * per[most]:.2f} at {most:,} (ratio {ratio:.2f}, goal 1.2)"
     )
     print(f"memory: peak {peak / 2**20:.0f} MB beside {own / 2**20:.0f} MB of messages")
 

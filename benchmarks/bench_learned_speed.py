@@ -5,7 +5,7 @@
 
 Prints, from the fifth problem on, the time of learned messages over that of the hand-made quadrature factor in the same
 engine: the median over problems, and the ratio of sums, which has in it what was still asked and laid on a lattice. One
-sweep of the paper's sampler (N(0, 200), 5e5 draws a message) is timed beside them. Processor time: machines are shared.
+sweep of the paper's sampler (N(0, 200), 5e5 draws per message) is timed beside them. Processor time: machines are shared.
 """
 
 import argparse

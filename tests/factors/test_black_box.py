@@ -203,14 +203,14 @@ def test_operators_of_other_settings_are_kept_apart():
 
 def test_one_run_of_the_oracle_answers_every_direction_about_the_same_messages():
     rows = incoming(10)
-    conduct = RunOptions(np.random.default_rng(0), "ask", QUICK)
-    to_z = logistic.send("z", rows, conduct)
-    to_out = logistic.send("out", dict(rows), conduct)
+    options = RunOptions(np.random.default_rng(0), "ask", QUICK)
+    to_z = logistic.send("z", rows, options)
+    to_out = logistic.send("out", dict(rows), options)
     assert (to_z.n_asked, to_out.n_asked) == (10, 0) and to_out.asked.all()
-    assert logistic.send("out", rows, conduct).n_asked == 10, "the same direction again wants draws of its own"
-    assert logistic.send("z", incoming(10, seed=1), conduct).n_asked == 10
+    assert logistic.send("out", rows, options).n_asked == 10, "the same direction again wants draws of its own"
+    assert logistic.send("z", incoming(10, seed=1), options).n_asked == 10
     other = {"z": rows["z"], "out": Beta.point_mass(np.full(10, np.nan))}
-    assert logistic.send("z", other, conduct).n_asked == 10
+    assert logistic.send("z", other, options).n_asked == 10
 
 
 def test_messages_are_the_same_only_if_every_number_and_point_is():
@@ -308,53 +308,53 @@ def test_an_expensive_factor_is_asked_row_by_row_so_that_workers_can_share_a_few
     assert parts == [1] * 5
 
 
-def said(conduct, to, asked, nats, failed=()):
+def said(options, to, asked, nats, failed=()):
     """Note a reply in which some rows were asked about, with what they may be wrong by; the messages say all there is."""
     asked, n = np.array(asked), len(asked)
     message = Gaussian(np.zeros(n), 1.0)
     reply = Reply(message, np.isin(np.arange(n), failed), asked, expected_kl=None if nats is None else np.array(nats))
-    conduct.note(logistic, to, message.as_uniform(), reply)
+    options.note(logistic, to, message.as_uniform(), reply)
 
 
 def test_the_run_adds_up_how_wrong_its_messages_may_be():
-    conduct = RunOptions(np.random.default_rng(0))
-    said(conduct, "z", [False, False], [0.1, 0.2])
-    said(conduct, "z", [False], [0.3])
-    said(conduct, "out", [True], [1.0])
+    options = RunOptions(np.random.default_rng(0))
+    said(options, "z", [False, False], [0.1, 0.2])
+    said(options, "z", [False], [0.3])
+    said(options, "out", [True], [1.0])
     # each row has an unknown of its own: errors add, an oracle's own beside them
-    assert conduct.error_estimate() == pytest.approx(RARE * (0.1 + 0.2 + 0.3 + 1.0))
-    said(conduct, "z", [False] * 3, [0.05] * 3)  # a new sweep replaces what it sends again
-    assert conduct.error_estimate() == pytest.approx(RARE * (3 * 0.05 + 1.0))
+    assert options.error_estimate() == pytest.approx(RARE * (0.1 + 0.2 + 0.3 + 1.0))
+    said(options, "z", [False] * 3, [0.05] * 3)  # a new sweep replaces what it sends again
+    assert options.error_estimate() == pytest.approx(RARE * (3 * 0.05 + 1.0))
 
 
 def test_errors_of_rows_that_share_an_unknown_pull_together():
-    conduct = RunOptions(np.random.default_rng(0), shared={id(logistic): Shared(100, 5, 100)})
-    said(conduct, "z", [False] * 100, [1e-6] * 100)
-    assert conduct.error_estimate() == pytest.approx(RARE * 100**2 * 1e-6 / 5)
+    options = RunOptions(np.random.default_rng(0), shared={id(logistic): Shared(100, 5, 100)})
+    said(options, "z", [False] * 100, [1e-6] * 100)
+    assert options.error_estimate() == pytest.approx(RARE * 100**2 * 1e-6 / 5)
 
 
 def test_a_row_that_failed_makes_the_estimate_infinite_until_it_is_answered():
-    conduct = RunOptions(np.random.default_rng(0))
-    said(conduct, "z", [True, True], [0.0, np.inf], failed=[1])
-    said(conduct, "out", [False], None)  # unknown, but not the worst
-    assert conduct.error_estimate() == np.inf
-    said(conduct, "z", [True, True], [0.0, 0.0])
-    said(conduct, "out", [True], [0.0])
-    assert conduct.error_estimate() == 0.0
+    options = RunOptions(np.random.default_rng(0))
+    said(options, "z", [True, True], [0.0, np.inf], failed=[1])
+    said(options, "out", [False], None)  # unknown, but not the worst
+    assert options.error_estimate() == np.inf
+    said(options, "z", [True, True], [0.0, 0.0])
+    said(options, "out", [True], [0.0])
+    assert options.error_estimate() == 0.0
 
 
 def test_a_prediction_that_nobody_vouches_for_makes_the_estimate_unknown_and_not_zero():
-    conduct = RunOptions(np.random.default_rng(0))
-    said(conduct, "z", [True, True], None)
-    assert conduct.error_estimate() == 0.0
-    said(conduct, "z", [True, False], None)
-    assert np.isnan(conduct.error_estimate())
+    options = RunOptions(np.random.default_rng(0))
+    said(options, "z", [True, True], None)
+    assert options.error_estimate() == 0.0
+    said(options, "z", [True, False], None)
+    assert np.isnan(options.error_estimate())
 
 
 def test_log_z_of_a_run_is_what_its_operator_learned_or_its_oracle_says():
     rows = incoming()
-    conduct = RunOptions(np.random.default_rng(0), "ask", QUICK)
-    np.testing.assert_array_equal(logistic.log_z(rows, options=conduct), logistic.log_z(rows, oracle=QUICK))
+    options = RunOptions(np.random.default_rng(0), "ask", QUICK)
+    np.testing.assert_array_equal(logistic.log_z(rows, options=options), logistic.log_z(rows, oracle=QUICK))
 
     class Knows:
         def send(self, rng, to, incoming, ask, setting):
@@ -420,8 +420,8 @@ def test_vector_inputs_are_learned_in_their_own_coordinates():
     one = np.ones(3)
     precision = x.naturals[1] + np.outer(one, one)
     exact = MultivariateGaussian.from_naturals((x.naturals[0] + rows["out"].mean[:, None] * one, precision))
-    conduct = RunOptions(np.random.default_rng(0), Kjit(100, 200, minibatch=100, threshold=-4.0), QUICK)
-    reply = total.send("x", rows, conduct)
+    options = RunOptions(np.random.default_rng(0), Kjit(100, 200, minibatch=100, threshold=-4.0), QUICK)
+    reply = total.send("x", rows, options)
     kl = exact.kl(reply.message * x)
     # 2,048 draws for nine numbers: about 2e-3 nats, and the largest of a hundred is ten times that
     assert np.max(kl[reply.asked]) < 2e-2 and (~reply.asked).sum() > 0
@@ -434,7 +434,7 @@ def test_a_gamma_output_goes_through_as_well():
         return np.exp(x)
 
     rows = {"x": Gaussian(np.linspace(-1, 1, 30), 0.5), "out": Gamma(np.full(30, 3.0), 2.0)}
-    conduct = RunOptions(np.random.default_rng(0), Kjit(60, 80, minibatch=25), QUICK)
-    reply = rate.send("out", rows, conduct)
+    options = RunOptions(np.random.default_rng(0), Kjit(60, 80, minibatch=25), QUICK)
+    reply = rate.send("out", rows, options)
     assert reply.asked[:25].all() and not reply.failed.any()
     assert (reply.message * rows["out"]).proper.all()

@@ -44,7 +44,7 @@ class Tables:
         self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
         self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
         self._observed: dict[tuple[int, str], Family] = {}
-        self.n_changes = 0  # by which a block sees whether what it was told is still the same
+        self.n_changes = 0  # by which a block sees whether what it received is still the same
         for plate in graph.plates:
             for port, edge in plate.edges.items():
                 self._meets[edge.node].append((plate, port))
@@ -117,7 +117,7 @@ class Tables:
         return product
 
     def others(self, plate: Plate, port: str) -> Family:
-        """The product of what all other plates told the node at a port, entry by entry of the node."""
+        """The product of what all other plates sent to the node at a port, entry by entry of the node."""
         node = self.graph.nodes[plate.edges[port].node]
         product: Family | None = None
         for other, name in self._meets[node.position]:

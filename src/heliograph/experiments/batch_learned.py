@@ -1,4 +1,4 @@
-"""The default operator itself, given labelled messages in batch: taught all of them, or asking for a few of its own choosing.
+"""The default operator itself, given labelled messages in batch: trained on all of them, or asking for a few of its own choosing.
 
 The labels are the oracle. Afterwards it predicts without asking, whatever it expects to be wrong by.
 """

@@ -136,8 +136,8 @@ def _on_features(name: str) -> Callable[..., Trained]:
     def fit(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Trained:
         feature_map, chosen = select_map(rng, kernel_grid(name, data.incoming), data, sizes)
         weights = ridge.fit(feature_map.features(data.incoming), encoded(data.belief), chosen)
-        told = {"kernel": feature_map.kernel.state(), "ridge": chosen, "features": feature_map.n_features}
-        return Trained(lambda incoming: decoded(feature_map.features(incoming) @ weights), told)
+        chosen_by = {"kernel": feature_map.kernel.state(), "ridge": chosen, "features": feature_map.n_features}
+        return Trained(lambda incoming: decoded(feature_map.features(incoming) @ weights), chosen_by)
 
     return fit
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from heliograph.experiments.batch_messages import labelled_messages
 from heliograph.experiments.batch_methods import METHODS, Sizes, train
-from heliograph.experiments.experiment import Experiment, Outcome
+from heliograph.experiments.experiment import Experiment, Outcome, plain_settings
 from heliograph.experiments.parts import Part
 from heliograph.families import Gaussian
 
@@ -125,11 +125,15 @@ def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict
             if result is not None:
                 table[method] = {k: v for k, v in result.items() if k != "series"}
                 series[against][method] = result["series"]
-    told = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
     sampled: dict[str, Any] = {"methods": tables["sampled"]}
     if "exp1 label noise" in results:
         sampled["label_noise"] = results["exp1 label noise"]
-    json = {"experiment": "exp1", "settings": {**told, "seed": seed}, "methods": tables["exact"], "against": "exact"}
+    json = {
+        "experiment": "exp1",
+        "settings": plain_settings(settings, seed),
+        "methods": tables["exact"],
+        "against": "exact",
+    }
     return Outcome({**json, "against_sampled": sampled, "paper": PAPER}, series)
 
 

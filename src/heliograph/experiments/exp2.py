@@ -15,7 +15,7 @@ from heliograph.experiments.batch_methods import with_mode_value as seen_by_tree
 from heliograph.experiments.exp1 import FULL as EXP1_FULL
 from heliograph.experiments.exp1 import QUICK as EXP1_QUICK
 from heliograph.experiments.exp1 import log_kl_of
-from heliograph.experiments.experiment import Experiment, Outcome
+from heliograph.experiments.experiment import Experiment, Outcome, plain_settings, split_by_method
 from heliograph.experiments.parts import Part
 from heliograph.families import Beta, Gaussian
 from heliograph.families.coordinates import logs_of
@@ -47,7 +47,7 @@ FULL: dict[str, Any] = {
         "random forest": -6.0,
         "extra trees": -6.0,
     },
-    "tolerance": 1e-3 / 300,  # nats a message of a problem with 300 of them: where the default operator is certain
+    "tolerance": 1e-3 / 300,  # nats per message of a problem with 300 of them: where the default operator is certain
 }
 QUICK: dict[str, Any] = {
     **FULL,
@@ -220,17 +220,11 @@ def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
 
 def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
     m, log_precision = curves(settings["n_curve"])
-    methods: dict[str, Any] = {}
-    series: dict[str, Any] = {"curves": {"mean": m, "log_precision": log_precision}, "methods": {}}
+    methods, of_methods = split_by_method(settings, results, "exp2")
+    series: dict[str, Any] = {"curves": {"mean": m, "log_precision": log_precision}, "methods": of_methods}
     if "exp2 training messages" in results:
         series["training"] = results["exp2 training messages"]["series"]
-    for method in settings["methods"]:
-        result = results.get(f"exp2 {method}")
-        if result is not None:
-            methods[method] = {k: v for k, v in result.items() if k != "series"}
-            series["methods"][method] = result["series"]
-    told = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    json = {"experiment": "exp2", "settings": {**told, "seed": seed}, "methods": methods, "paper": PAPER}
+    json = {"experiment": "exp2", "settings": plain_settings(settings, seed), "methods": methods, "paper": PAPER}
     return Outcome(json, series)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.experiments.experiment import Experiment, Outcome
+from heliograph.experiments.experiment import Experiment, Outcome, plain_settings
 from heliograph.experiments.logistic import METHODS, synthetic_sequence
 from heliograph.experiments.parts import Part
 
@@ -70,8 +70,7 @@ def assemble_sequences(
         methods[method] = row
         if mine[0]["series"]:
             series[method] = {name: np.concatenate([r["series"][name] for r in mine]) for name in mine[0]["series"]}
-    told = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    return Outcome({"experiment": experiment, "settings": {**told, "seed": seed}, "methods": methods}, series)
+    return Outcome({"experiment": experiment, "settings": plain_settings(settings, seed), "methods": methods}, series)
 
 
 def _in_order(results: Mapping[str, Any], name: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.datasets import compound_gamma_problem
-from heliograph.experiments.experiment import Experiment, Outcome
+from heliograph.experiments.experiment import Experiment, Outcome, plain_settings, split_by_method
 from heliograph.experiments.parts import Part
 from heliograph.factors import CompoundGamma
 from heliograph.factors.black_box import BlackBox, RunOptions, factor
@@ -119,35 +119,40 @@ def solve_problems(
         asked = np.ones(n_problems, dtype=bool)
         return _row(exact, exact, asked, spent, np.zeros((n_problems, 3)), 0, 0)
     box = compound_gamma_factor()
-    conduct = RunOptions(
+    options = RunOptions(
         np.random.default_rng([seed, 4]),
         _operator(method, box, minibatch, threshold),
         QuadratureOracle() if oracle == "quadrature" else ImportanceOracle(particles),
         tolerance,
     )
-    on_p = Beta(np.array([3.0]), 1.0)
-    posteriors, asked, spent, split = [], [], [], []
-    n_improper = 0
-    for k in range(n_problems):
-        start = time.perf_counter()
-        reply = box.send("tau", {"tau": tau[k : k + 1], "out": on_p}, conduct)
-        message = reply.message
-        if method == "kjit program" and reply.asked.any():  # what the oracle gives has a shape of its own
-            message = _of_shape_1(message * tau[k : k + 1], tau[k : k + 1])
-        posterior = message * tau[k : k + 1]
-        spent.append(time.perf_counter() - start)
-        n_improper += int((~posterior.proper).sum())
-        posteriors.append(posterior)
-        asked.append(bool(reply.asked[0]))
-        split.append((reply.seconds_oracle, reply.seconds_learning, reply.seconds_prediction))
-    found = concatenate(posteriors)
-    assert isinstance(found, Gamma)
-    row = _row(exact, found, np.array(asked), np.array(spent), np.array(split), n_improper, box.n_evaluations)
+    found, asked, spent, split = _solve_in_turn(box, tau, options, method == "kjit program")
+    row = _row(exact, found, asked, spent, split, int((~found.proper).sum()), box.n_evaluations)
     if method == "kjit program":  # what it imitates has messages of shape 1 too; its KL is still from exact EP
         alike = _of_shape_1(exact, tau) * tau
         assert isinstance(alike, Gamma)
         row |= _correlations(alike, found)
     return row
+
+
+def _solve_in_turn(
+    box: BlackBox, tau: Gamma, options: RunOptions, of_shape_1: bool
+) -> tuple[Gamma, np.ndarray, np.ndarray, np.ndarray]:
+    """Posteriors, which problems were asked about, and the seconds each took, in all and by what they went into."""
+    on_p = Beta(np.array([3.0]), 1.0)
+    posteriors, asked, spent, split = [], [], [], []
+    for k in range(len(tau)):
+        start = time.perf_counter()
+        reply = box.send("tau", {"tau": tau[k : k + 1], "out": on_p}, options)
+        message = reply.message
+        if of_shape_1 and reply.asked.any():  # what the oracle gives has a shape of its own
+            message = _of_shape_1(message * tau[k : k + 1], tau[k : k + 1])
+        posteriors.append(message * tau[k : k + 1])
+        spent.append(time.perf_counter() - start)
+        asked.append(bool(reply.asked[0]))
+        split.append((reply.seconds_oracle, reply.seconds_learning, reply.seconds_prediction))
+    found = concatenate(posteriors)
+    assert isinstance(found, Gamma)
+    return found, np.array(asked), np.array(spent), np.array(split)
 
 
 def _of_shape_1(belief: Family, cavity: Family) -> Family:
@@ -211,17 +216,10 @@ def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
 
 
 def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
-    methods: dict[str, Any] = {}
-    series: dict[str, Any] = {}
+    methods, series = split_by_method(settings, results, "exp4")
     if "exp4 data" in results:
-        series["data"] = results["exp4 data"]["series"]
-    for method in settings["methods"]:
-        result = results.get(f"exp4 {method}")
-        if result is not None:
-            methods[method] = {k: v for k, v in result.items() if k != "series"}
-            series[method] = result["series"]
-    told = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    json = {"experiment": "exp4", "settings": {**told, "seed": seed}, "methods": methods, "paper": PAPER}
+        series = {"data": results["exp4 data"]["series"], **series}
+    json = {"experiment": "exp4", "settings": plain_settings(settings, seed), "methods": methods, "paper": PAPER}
     return Outcome(json, series)
 
 

@@ -12,7 +12,7 @@ from heliograph.experiments.batch_methods import RIDGES, decoded, encoded
 from heliograph.experiments.exp1 import FULL as EXP1_FULL
 from heliograph.experiments.exp1 import QUICK as EXP1_QUICK
 from heliograph.experiments.exp1 import log_kl_of
-from heliograph.experiments.experiment import Experiment, Outcome
+from heliograph.experiments.experiment import Experiment, Outcome, plain_settings
 from heliograph.experiments.parts import Part
 from heliograph.families import Gaussian
 from heliograph.kernels import (
@@ -160,8 +160,13 @@ def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict
     for what in ("frobenius", "mean_log_kl"):
         grid[what] = [results[f"features D_in {d}"][what] for d in D_in]
     series["grid"] = {k: np.array(v) for k, v in grid.items()}
-    told = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    json = {"experiment": "features", "settings": {**told, "seed": seed}, "methods": methods, "grid": grid, "paper": {}}
+    json = {
+        "experiment": "features",
+        "settings": plain_settings(settings, seed),
+        "methods": methods,
+        "grid": grid,
+        "paper": {},
+    }
     return Outcome(json, series)
 
 

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from heliograph.datasets import load as load_dataset
 from heliograph.datasets import logistic_regression_problem, read_splits, split
-from heliograph.engine import Model, Posterior, after
+from heliograph.engine import Model, Posterior, Trace, after
 from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.experiments.recording import recorded_messages
 from heliograph.factors.black_box import BlackBox, factor
@@ -63,7 +63,7 @@ def solve_sequence(
     """Solve problems in order with one method; a list entry per problem for every figure of its row.
 
     `operator` holds arguments for the method's operator, `oracle` is "paper" (the fixed proposal and plain draws of its
-    sampler) or "sobol" (randomised quasi-Monte-Carlo draws from the cavity), both with `particles` draws a message.
+    sampler) or "sobol" (randomised quasi-Monte-Carlo draws from the cavity), both with `particles` draws per message.
     """
     box = logistic_factor()
     settings = _settings(method, box, seed, particles, operator or {}, oracle)
@@ -82,21 +82,16 @@ def solve_sequence(
         rows["failed"].append(int(trace.total("n_failed")))
         rows["messages"].append(sweeps * len(problem.y))
         rows["seconds"].append(seconds)
-        rows["seconds_exact"].append(seconds_exact)  # just before, in the same process: times are told by their ratio
+        rows["seconds_exact"].append(
+            seconds_exact
+        )  # just before, in the same process: times are compared by their ratio
         for part in ("oracle", "learning", "prediction"):
             rows[f"seconds_{part}"].append(float(trace.total(f"seconds_{part}")))
         rows["seconds_rest"].append(
             seconds - sum(rows[f"seconds_{p}"][-1] for p in ("oracle", "learning", "prediction"))
         )
         per_sweep.append([info.n_asked for info in trace.sweeps])
-        for call in trace.invocations:
-            if call.to == "z":
-                n = len(call.asked)
-                level = np.full(n, np.nan) if call.log_variance is None else call.log_variance.max(axis=1)
-                series["log_variance"].append(level.astype(np.float32))
-                series["asked"].append(call.asked)
-                series["sweep"].append(np.full(n, call.sweep, dtype=np.int16))
-                series["problem"].append(np.full(n, k, dtype=np.int32))
+        _add_calls(series, trace, k)
     kept = {name: np.concatenate(parts) for name, parts in series.items() if parts}
     return {**rows, "asked_per_sweep": per_sweep, "names": [p.name for p in problems], "series": kept}
 
@@ -105,6 +100,18 @@ _COLUMNS = (
     "disagreement", "posterior_kl", "oracle_calls", "evaluations", "improper", "failed", "messages",
     "seconds", "seconds_exact", "seconds_oracle", "seconds_learning", "seconds_prediction", "seconds_rest",
 )  # fmt: skip
+
+
+def _add_calls(series: dict[str, list[Any]], trace: Trace, problem: int) -> None:
+    """Take in what each call for messages to z was uncertain about and asked."""
+    for call in trace.invocations:
+        if call.to == "z":
+            n = len(call.asked)
+            level = np.full(n, np.nan) if call.log_variance is None else call.log_variance.max(axis=1)
+            series["log_variance"].append(level.astype(np.float32))
+            series["asked"].append(call.asked)
+            series["sweep"].append(np.full(n, call.sweep, dtype=np.int16))
+            series["problem"].append(np.full(n, problem, dtype=np.int32))
 
 
 def _settings(

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.experiments.experiment import Experiment, Outcome
+from heliograph.experiments.experiment import Experiment, Outcome, plain_settings
 from heliograph.experiments.parts import Part, Store, run_parts
 from heliograph.experiments.registry import EXPERIMENTS
 from heliograph.storage import write_whole
@@ -50,7 +50,7 @@ class Run(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Where the runs stand: told once before the first part, then after every part."""
+    """Where the runs stand: reported once before the first part, then after every part."""
 
     part: Part | None  # what has just finished
     reused: bool
@@ -82,8 +82,26 @@ def plan(
     splits: Path | None = None,
 ) -> list[Run]:
     """Settings of every experiment after the caller's wishes; those that none of `methods` belongs to are left out."""
-    alone = len(experiments) == 1
     sizes = {e.name: dict(e.full if full else e.quick) for e in experiments}
+    _check_wishes(sizes, methods, problems, splits)
+    alone, runs = len(experiments) == 1, []
+    for experiment in experiments:
+        settings = sizes[experiment.name]
+        if methods is not None:
+            settings["methods"] = tuple(m for m in settings.get("methods", ()) if m in methods)
+            if not settings["methods"] and not alone:
+                continue
+        if problems is not None and not _limit_problems(settings, problems) and alone:
+            raise ModelError(f"{experiment.name} has no number of problems; leave --problems out.")
+        if splits is not None and "splits" in settings:
+            settings["splits"] = str(splits)
+        runs.append(Run(experiment, settings, seed, list(experiment.parts(settings, seed))))
+    return runs
+
+
+def _check_wishes(
+    sizes: Mapping[str, dict[str, Any]], methods: Sequence[str] | None, problems: int | None, splits: Path | None
+) -> None:
     known = {m for size in sizes.values() for m in size.get("methods", ())}
     for method in methods or ():
         if method not in known:
@@ -92,25 +110,17 @@ def plan(
         raise ModelError(f"The number of problems must be at least 1, not {problems}.")
     if splits is not None and not any("splits" in size for size in sizes.values()):
         raise ModelError("Given splits are read by exp5 only; leave --splits out.")
-    runs = []
-    for experiment in experiments:
-        settings = sizes[experiment.name]
-        if methods is not None:
-            wanted = tuple(m for m in settings.get("methods", ()) if m in methods)
-            if not wanted and not alone:
-                continue
-            settings["methods"] = wanted
-        if problems is not None:
-            if "n_problems" in settings:
-                settings["n_problems"] = problems
-            elif "names" in settings:  # data sets in sequence: the first few of them
-                settings["names"] = tuple(settings["names"])[:problems]
-            elif alone:
-                raise ModelError(f"{experiment.name} has no number of problems; leave --problems out.")
-        if splits is not None and "splits" in settings:
-            settings["splits"] = str(splits)
-        runs.append(Run(experiment, settings, seed, list(experiment.parts(settings, seed))))
-    return runs
+
+
+def _limit_problems(settings: dict[str, Any], problems: int) -> bool:
+    """Set the number of problems; False for an experiment that has none."""
+    if "n_problems" in settings:
+        settings["n_problems"] = problems
+    elif "names" in settings:  # data sets in sequence: the first few of them
+        settings["names"] = tuple(settings["names"])[:problems]
+    else:
+        return False
+    return True
 
 
 def run(runs: Sequence[Run], store: Store, jobs: int = 1) -> Iterator[tuple[Step, dict[str, Any] | None]]:
@@ -148,13 +158,14 @@ def outcome_of(one: Run, results: Mapping[str, dict[str, Any]], errors: Mapping[
     except (KeyError, IndexError, ValueError):
         if complete:
             raise
-        # an interrupted run with too little to assemble is still told: its settings, and how far it came
-        told = {**{k: list(v) if isinstance(v, tuple) else v for k, v in one.settings.items()}, "seed": one.seed}
-        outcome = Outcome({"experiment": one.experiment.name, "settings": told, "methods": {}}, {})
+        # an interrupted run with too little to assemble is still reported: its settings, and how far it came
+        outcome = Outcome(
+            {"experiment": one.experiment.name, "settings": plain_settings(one.settings, one.seed), "methods": {}}, {}
+        )
     settings = dict(outcome.json["settings"])
     if settings.get("splits"):
         settings["splits"] = Path(settings["splits"]).name  # a folder's whole path says more than a reader should know
-    told = {
+    json = {
         **outcome.json,
         "settings": settings,
         "size": "full" if _same_size(one, one.experiment.full) else "quick" if _same_size(one, one.experiment.quick) else "own",
@@ -164,8 +175,8 @@ def outcome_of(one: Run, results: Mapping[str, dict[str, Any]], errors: Mapping[
     }  # fmt: skip
     failed = {part.name: errors[part.key] for part in one.parts if errors and part.key in errors}
     if failed:
-        told["failed"] = failed
-    return Outcome(told, outcome.series)
+        json["failed"] = failed
+    return Outcome(json, outcome.series)
 
 
 def _same_size(one: Run, size: Mapping[str, Any]) -> bool:

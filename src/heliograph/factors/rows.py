@@ -24,7 +24,6 @@ def isolated(method: Callable) -> Callable:
     A row of which an incoming message is NaN has none. Infinite values of `log_z` are answers (an integral that
     diverges, or is 0) and stay.
     """
-
     asks_log_z = method.__name__ == "log_z"
 
     @wraps(method)

@@ -28,7 +28,7 @@ class Product:
     array([[0.25]])
     """
 
-    width2: tuple[tuple[float, ...], ...]  # one tuple a message
+    width2: tuple[tuple[float, ...], ...]  # one tuple per message
     axis: str = "identity"
     how: str = "moments"
     name: ClassVar[str] = "product"
@@ -40,7 +40,7 @@ class Product:
         return np.prod(message_products(a, b, np.concatenate(self.width2)), axis=0)
 
     def features(self, rng: np.random.Generator, n_each: int = 25) -> FeatureMap:
-        """A map with a fresh seed and `n_each` features a message, ``n_each^c`` together."""
+        """A map with a fresh seed and `n_each` features per message, ``n_each^c`` together."""
         if n_each ** len(self.width2) > 100_000:
             raise ModelError(
                 f"{n_each} features for each of {len(self.width2)} messages make {n_each ** len(self.width2)}; "

@@ -26,7 +26,7 @@ class Sum:
     array([[1.]])
     """
 
-    width2: tuple[tuple[float, ...], ...]  # one tuple a message
+    width2: tuple[tuple[float, ...], ...]  # one tuple per message
     gamma2: tuple[float, ...] | None = None
     axis: str = "identity"
     how: str = "moments"
@@ -47,7 +47,7 @@ class Sum:
         return out
 
     def features(self, rng: np.random.Generator, n_each: int = 250, n_inner: int = 300) -> FeatureMap:
-        """A map with a fresh seed and `n_each` features a message; `n_inner` serves the Gaussian form only."""
+        """A map with a fresh seed and `n_each` features per message; `n_inner` serves the Gaussian form only."""
         return FeatureMap(self, int(rng.integers(2**62)), (n_each,) if self.gamma2 is None else (n_inner, n_each))
 
     def n_features(self, sizes: tuple[int, ...]) -> int:

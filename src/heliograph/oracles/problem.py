@@ -40,7 +40,7 @@ class Port(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """One integral a row, all of the same kind."""
+    """One integral per row, all of the same kind."""
 
     sampler: Sampler
     inputs: tuple[Port, ...]  # random inputs

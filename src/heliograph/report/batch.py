@@ -13,23 +13,23 @@ __all__ = ["draw_exp1", "draw_exp2", "draw_features"]
 
 
 # ---- experiment 1 ----------------------------------------------------------------------------------------------------
-def draw_exp1(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
+def draw_exp1(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """Histogram of log KL, example messages, and all methods beside the paper's."""
     pictures = []
     for against in ("sampled", "exact"):
         there = series.get(against, {})
         shown = [m for m in ("kjit", "eslami forest", "learned") if m in there] or list(there)[:3]
         if shown:
-            pictures.append(_histogram(told, there, shown, against))
+            pictures.append(_histogram(result, there, shown, against))
     method = "kjit" if "kjit" in series.get("sampled", {}) else next(iter(series.get("sampled", {})), None)
     if method is not None:
         pictures.append(_examples(series["sampled"][method], method))
-    if told.get("methods"):
-        pictures.append(_all_methods(told))
+    if result.get("methods"):
+        pictures.append(_all_methods(result))
     return pictures
 
 
-def _histogram(told: dict[str, Any], there: dict[str, Any], shown: list[str], against: str) -> Picture:
+def _histogram(result: dict[str, Any], there: dict[str, Any], shown: list[str], against: str) -> Picture:
     figure, axis = new_figure()
     values = np.concatenate([there[m]["log_kl"] for m in shown])
     bins = np.linspace(values.min(), values.max(), 61)
@@ -38,7 +38,7 @@ def _histogram(told: dict[str, Any], there: dict[str, Any], shown: list[str], ag
         text = f"{label(method)}: {log_kl.mean():.2f}"
         axis.hist(log_kl, bins=list(bins), histtype="stepfilled", alpha=0.25, color=colour(method))
         axis.hist(log_kl, bins=list(bins), histtype="step", color=colour(method), lw=1.5, label=text)
-    paper = paper_of(told, "kjit", "mean_log_kl")
+    paper = paper_of(result, "kjit", "mean_log_kl")
     if against == "sampled" and paper is not None:
         axis.axvline(paper, color="black", ls="--", lw=1, label=f"the paper's mean: {paper:.2f}")
     axis.set(xlabel="log KL(label || prediction)", ylabel="test messages", title=f"Errors against {against} labels")
@@ -74,19 +74,19 @@ def _examples(kept: dict[str, np.ndarray], method: str) -> Picture:
     )
 
 
-def _all_methods(told: dict[str, Any]) -> Picture:
-    sampled = told.get("against_sampled", {}).get("methods", {})
-    names = sorted(told["methods"], key=lambda m: told["methods"][m]["mean_log_kl"], reverse=True)
+def _all_methods(result: dict[str, Any]) -> Picture:
+    sampled = result.get("against_sampled", {}).get("methods", {})
+    names = sorted(result["methods"], key=lambda m: result["methods"][m]["mean_log_kl"], reverse=True)
     figure, axis = new_figure(5.6, 1.2 + 0.3 * len(names))
     for k, method in enumerate(names):
         axis.plot(
-            told["methods"][method]["mean_log_kl"], k, "o", color="#0072B2", label="exact labels" if not k else None
+            result["methods"][method]["mean_log_kl"], k, "o", color="#0072B2", label="exact labels" if not k else None
         )
         if method in sampled:
             axis.plot(
                 sampled[method]["mean_log_kl"], k, "s", color="#E69F00", label="sampled labels" if not k else None
             )
-    there = [(k, paper_of(told, m, "mean_log_kl")) for k, m in enumerate(names)]
+    there = [(k, paper_of(result, m, "mean_log_kl")) for k, m in enumerate(names)]
     there = [(k, p) for k, p in there if p is not None]
     if there:
         axis.plot([p for _, p in there], [k for k, _ in there], "kx", ms=7, label="the paper")
@@ -102,7 +102,7 @@ def _all_methods(told: dict[str, Any]) -> Picture:
 
 
 # ---- experiment 2 ----------------------------------------------------------------------------------------------------
-def draw_exp2(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
+def draw_exp2(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """Training messages with the two curves, log uncertainty along them, and uncertainty against error."""
     pictures = []
     if "curves" not in series:
@@ -140,7 +140,7 @@ def draw_exp2(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
                     "Log uncertainty along the curves, each method in its own unit, the paper's figure 4b.", figure)
         )  # fmt: skip
     for method in [m for m in ("kjit", "learned", "eslami forest") if m in methods]:
-        row, kept = told["methods"][method], methods[method]
+        row, kept = result["methods"][method], methods[method]
         figure, axis = new_figure()
         axis.plot(kept["test_log_kl"], kept["test_log_uncertainty"], ".", ms=3, color=colour(method), alpha=0.6)
         axis.axhline(row["threshold"], color="black", ls="--", lw=1, label="certain below")
@@ -162,14 +162,14 @@ def draw_exp2(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
 
 
 # ---- features --------------------------------------------------------------------------------------------------------
-def draw_features(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
+def draw_features(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """The kernel's error against D, and maps over D_in and D_out."""
     pictures = []
-    if told.get("methods"):
+    if result.get("methods"):
         figure, axis = new_figure()
-        for name, row in told["methods"].items():
+        for name, row in result["methods"].items():
             axis.loglog(row["D"], row["mean_abs_error"], marker=marker(name), color=colour(name), label=name, ms=4)
-        first = next(iter(told["methods"].values()))
+        first = next(iter(result["methods"].values()))
         D = np.array(first["D"], dtype=float)
         axis.loglog(D, first["mean_abs_error"][0] * np.sqrt(D[0] / D), "k:", lw=1, label="one over root D")
         axis.set(xlabel="number of features D", ylabel="mean |approximation - kernel|")
@@ -178,7 +178,7 @@ def draw_features(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]
             Picture("features_error", "Mean absolute error of random features against D on two log axes: straight falling lines.",
                     "How well random features approximate each kernel.", figure)
         )  # fmt: skip
-    grid = told.get("grid")
+    grid = result.get("grid")
     if grid:
         for key, title in (
             ("frobenius", "Frobenius error of the kernel matrix"),

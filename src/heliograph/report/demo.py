@@ -61,7 +61,7 @@ def draw_demo(rows: list[Solved], tolerance: float, path: Path) -> Path:
     times.semilogy(k, [1e3 * r.seconds for r in exact], "s--", color="#009e73", label="hand-made factor")
     if sampling:
         times.axhline(1e3 * sampling[0].seconds, color="#d55e00", ls=":", label="sampling, 2,048 draws")
-    times.set(title="Milliseconds a problem", xlabel="logistic regression", xticks=k)
+    times.set(title="Milliseconds per problem", xlabel="logistic regression", xticks=k)
     times.legend(frameon=False, fontsize=8)
     errors.semilogy(k, [max(r.posterior_kl, 1e-12) for r in learned], "o-", color="#0072b2", label="learned")
     errors.axhline(tolerance, color="black", lw=1, label="tolerance asked for")

@@ -122,25 +122,25 @@ def _title(name: str) -> str:
     return f"{head}: {EXPERIMENTS[name].title[0].lower()}{EXPERIMENTS[name].title[1:]}"
 
 
-def _section(name: str, told: dict[str, Any], pictures: list[Picture], figures: Path) -> Iterator[str]:
+def _section(name: str, result: dict[str, Any], pictures: list[Picture], figures: Path) -> Iterator[str]:
     yield f'<section id="{name}">\n<h2>{html.escape(_title(name))}</h2>\n<p>{html.escape(_LEADS[name])}</p>\n'
-    if not told.get("complete", True):
-        done, of = told["parts"]
-        what = "Some parts failed" if told.get("failed") else "This run was interrupted"
+    if not result.get("complete", True):
+        done, of = result["parts"]
+        what = "Some parts failed" if result.get("failed") else "This run was interrupted"
         yield f'<p class="note">{what}: {done} of {of} parts are finished, and only these are shown. '
         yield "The same command goes on from here.</p>\n"
-    for part, error in told.get("failed", {}).items():
+    for part, error in result.get("failed", {}).items():
         yield f'<p class="note"><b>{html.escape(part)}</b> failed with {html.escape(error)}</p>\n'
     yield '<ul class="said">\n'
-    for sentence in sentences_of(told):
+    for sentence in sentences_of(result):
         yield f"<li>{html.escape(sentence)}</li>\n"
     yield '</ul>\n<div class="pictures">\n'
     for picture in pictures:
         yield from _figure(picture, figures)
     yield "</div>\n"
-    for table in tables_of(told):
+    for table in tables_of(result):
         yield from _table(table)
-    yield from _settings(told)
+    yield from _settings(result)
     yield "</section>\n"
 
 
@@ -171,10 +171,10 @@ def _td(cell: Cell) -> str:
     return f"<td>{html.escape(cell.ours)}{paper}</td>"
 
 
-def _settings(told: dict[str, Any]) -> Iterator[str]:
+def _settings(result: dict[str, Any]) -> Iterator[str]:
     yield "<details><summary>Settings, seed and machine</summary>\n<dl>\n"
-    shown = {"size": told.get("size"), **_flat(told["settings"])}
-    made_on = told.get("machine", {})
+    shown = {"size": result.get("size"), **_flat(result["settings"])}
+    made_on = result.get("machine", {})
     if made_on:
         shown["machine"] = f"{made_on['system']}, {made_on['cpus']} CPUs, Python {made_on['python']}"
         shown["versions"] = ", ".join(f"{k} {v}" for k, v in made_on["versions"].items())

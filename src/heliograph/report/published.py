@@ -33,10 +33,10 @@ EXP5: dict[str, dict[str, dict[str, float]]] = {
 }
 
 
-def paper_of(told: dict[str, Any], method: str, key: str) -> Any:
+def paper_of(result: dict[str, Any], method: str, key: str) -> Any:
     """The paper's number that a result carries for a method, or None.
 
     >>> paper_of({"paper": {"kjit": {"mean_log_kl": -8.97}}}, "kjit", "mean_log_kl")
     -8.97
     """
-    return told.get("paper", {}).get(method, {}).get(key)
+    return result.get("paper", {}).get(method, {}).get(key)

@@ -17,12 +17,12 @@ def _kl(values: list[Any]) -> np.ndarray:
     return np.array([np.inf if v is None else v for v in values], dtype=float)
 
 
-def _exp1(told: dict[str, Any]) -> list[str]:
+def _exp1(result: dict[str, Any]) -> list[str]:
     said = []
-    drawn = told.get("against_sampled", {})
-    sampled, exact = drawn.get("methods", {}), told["methods"]
+    drawn = result.get("against_sampled", {})
+    sampled, exact = drawn.get("methods", {}), result["methods"]
     if "kjit" in sampled:
-        ours, paper = sampled["kjit"]["mean_log_kl"], paper_of(told, "kjit", "mean_log_kl")
+        ours, paper = sampled["kjit"]["mean_log_kl"], paper_of(result, "kjit", "mean_log_kl")
         if paper is not None:
             word = "agrees with" if abs(ours - paper) <= 0.5 else "differs from"
             said.append(
@@ -56,9 +56,9 @@ def _exp1(told: dict[str, Any]) -> list[str]:
     return said
 
 
-def _exp2(told: dict[str, Any]) -> list[str]:
+def _exp2(result: dict[str, Any]) -> list[str]:
     said = []
-    methods = told["methods"]
+    methods = result["methods"]
     if {"kjit", "eslami forest"} <= set(methods):
         ratio = [
             f / max(k, 1e-12)
@@ -88,9 +88,9 @@ def _exp2(told: dict[str, Any]) -> list[str]:
     return said
 
 
-def _exp3(told: dict[str, Any]) -> list[str]:
+def _exp3(result: dict[str, Any]) -> list[str]:
     said = []
-    methods = told["methods"]
+    methods = result["methods"]
     if {"kjit", "exact"} <= set(methods):
         ours, exact = (float(np.mean(methods[m]["disagreement"])) for m in ("kjit", "exact"))
         word = "within" if abs(ours - exact) <= 0.002 else "not within"
@@ -113,7 +113,7 @@ def _exp3(told: dict[str, Any]) -> list[str]:
     if {"kjit", "sampling"} <= set(methods):
         ratio = np.mean(methods["sampling"]["seconds"]) / methods["kjit"]["seconds"][-1]
         paper = EXP3["sampling"]["seconds"] / EXP3["kjit"]["seconds_last"]
-        particles = told["settings"].get("particles")
+        particles = result["settings"].get("particles")
         said.append(
             f"Sampling with {number(particles)} particles takes {number(float(ratio))} times as long a problem as KJIT in its last "
             f"one; in the paper, with 500,000, {paper:.0f} times."
@@ -126,15 +126,15 @@ def _beside(methods: dict[str, Any], others: tuple[str, ...]) -> str:
     return f" (worst of {' and '.join(there)})" if there else ""
 
 
-def _exp5(told: dict[str, Any]) -> list[str]:
+def _exp5(result: dict[str, Any]) -> list[str]:
     said = []
-    methods, names = told["methods"], told["datasets"]
+    methods, names = result["methods"], result["datasets"]
     if "exact" in methods:
         gaps = [
             abs(x - EXP5["exact"]["disagreement"].get(n, np.nan))
             for n, x in zip(names, methods["exact"]["disagreement"], strict=False)
         ]
-        if told["settings"].get("splits"):
+        if result["settings"].get("splits"):
             word = "are" if max(gaps) <= 0.001 else "are not"
             said.append(
                 f"On the given splits exact EP's errors {word} the paper's (largest difference {max(gaps):.4f})."
@@ -180,10 +180,10 @@ def _departure(who: str, name: str, error: float, exact: float, kl: float) -> st
     return f"{who} departs from exact EP on {shown}: {number(kl)} nats away, error {error:.4f} against {exact:.4f}."
 
 
-def _exp4(told: dict[str, Any]) -> list[str]:
+def _exp4(result: dict[str, Any]) -> list[str]:
     said = []
-    methods = told["methods"]
-    n = told["settings"].get("n_problems")
+    methods = result["methods"]
+    n = result["settings"].get("n_problems")
     for method in ("kjit program", "kjit", "learned"):
         if method in methods:
             row = methods[method]
@@ -200,10 +200,10 @@ def _exp4(told: dict[str, Any]) -> list[str]:
     return said
 
 
-def _features(told: dict[str, Any]) -> list[str]:
+def _features(result: dict[str, Any]) -> list[str]:
     said = []
-    for method in ("joint gaussian", *told["methods"]):
-        row = told["methods"].get(method)
+    for method in ("joint gaussian", *result["methods"]):
+        row = result["methods"].get(method)
         if row and len(row["D"]) > 1:
             slope = np.polyfit(np.log(row["D"]), np.log(row["mean_abs_error"]), 1)[0]
             word = "as" if abs(slope + 0.5) < 0.15 else "not as"
@@ -211,7 +211,7 @@ def _features(told: dict[str, Any]) -> list[str]:
                 f"The error of the {method} kernel's features falls with D to the power {slope:.2f}, {word} Monte Carlo's -0.5."
             )
             break
-    grid = told.get("grid")
+    grid = result.get("grid")
     if grid and grid.get("mean_log_kl"):
         table = np.array(grid["mean_log_kl"], dtype=float)
         by_in, by_out = float(np.mean(table[0] - table[-1])), float(np.mean(table[:, 0] - table[:, -1]))
@@ -226,8 +226,8 @@ def _features(told: dict[str, Any]) -> list[str]:
 _SENTENCES = {"exp1": _exp1, "exp2": _exp2, "exp3": _exp3, "exp4": _exp4, "exp5": _exp5, "features": _features}
 
 
-def sentences_of(told: dict[str, Any]) -> list[str]:
+def sentences_of(result: dict[str, Any]) -> list[str]:
     """Two or more sentences on an experiment's JSON; one that says so if nothing of it has finished."""
-    if not told.get("methods"):
+    if not result.get("methods"):
         return ["No method has finished yet."]
-    return _SENTENCES[told["experiment"]](told)
+    return _SENTENCES[result["experiment"]](result)

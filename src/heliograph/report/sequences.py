@@ -70,10 +70,10 @@ def _trace(
     )
 
 
-def _per_problem(told: dict[str, Any], key: str, name: str, ylabel: str, caption: str, log: bool) -> Picture:
+def _per_problem(result: dict[str, Any], key: str, name: str, ylabel: str, caption: str, log: bool) -> Picture:
     figure, axis = new_figure()
-    n, kinds = 1, "datasets" in told
-    for k, (method, row) in enumerate(told["methods"].items()):
+    n, kinds = 1, "datasets" in result
+    for k, (method, row) in enumerate(result["methods"].items()):
         y = _clean(row[key])
         n = max(n, len(y))
         if log:
@@ -81,7 +81,7 @@ def _per_problem(told: dict[str, Any], key: str, name: str, ylabel: str, caption
                 caption += f" {label(method)} leaves the picture and is drawn at its edge."
             y = np.where(y > 0, np.minimum(y, _BEYOND), np.nan)
         # data sets have no order to draw a line along: dots side by side
-        x = np.arange(1, len(y) + 1) + (0.1 * (k - 0.5 * (len(told["methods"]) - 1)) if kinds else 0.0)
+        x = np.arange(1, len(y) + 1) + (0.1 * (k - 0.5 * (len(result["methods"]) - 1)) if kinds else 0.0)
         axis.plot(
             x,
             y,
@@ -94,49 +94,49 @@ def _per_problem(told: dict[str, Any], key: str, name: str, ylabel: str, caption
     if log:
         axis.set_yscale("log")
     if kinds:
-        axis.set_xticks(range(1, len(told["datasets"]) + 1), [d.replace("_", "\n") for d in told["datasets"]])
+        axis.set_xticks(range(1, len(result["datasets"]) + 1), [d.replace("_", "\n") for d in result["datasets"]])
         axis.grid(False, axis="x")
     else:
         axis.set_xlabel("problem")
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylabel(ylabel)
     figure.legend(loc="outside upper center", ncols=3)
-    means = ", ".join(f"{label(m)} {np.mean(_clean(r[key])):.3g}" for m, r in told["methods"].items() if len(r[key]))
+    means = ", ".join(f"{label(m)} {np.mean(_clean(r[key])):.3g}" for m, r in result["methods"].items() if len(r[key]))
     return Picture(name, f"{ylabel} of each method over {n} problems; means: {means}.", caption, figure)
 
 
-def draw_exp3(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
+def draw_exp3(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """Temporal uncertainty, then error, time, posterior KL and asks per problem."""
-    return _draw_sequence(told, series, "exp3", -8.5)
+    return _draw_sequence(result, series, "exp3", -8.5)
 
 
-def _draw_sequence(told: dict[str, Any], series: dict[str, Any], name: str, threshold: float) -> list[Picture]:
+def _draw_sequence(result: dict[str, Any], series: dict[str, Any], name: str, threshold: float) -> list[Picture]:
     pictures = []
     for method in ("kjit", "kjit program"):
-        if method in series and method in told["methods"]:
-            given = told["settings"].get("operators", {}).get(method, {}).get("threshold", threshold)
-            names = told["methods"][method].get("names", [])
+        if method in series and method in result["methods"]:
+            given = result["settings"].get("operators", {}).get(method, {}).get("threshold", threshold)
+            names = result["methods"][method].get("names", [])
             pictures.append(_trace(name, method, series[method], given, names))
-    if told["methods"]:
+    if result["methods"]:
         error = "error on test rows" if name == "exp5" else "disagreement with the Bayes label"
         pictures += [
-            _per_problem(told, "disagreement", f"{name}_error", error, "Error per problem, from the posterior mean.", False),
-            _per_problem(told, "seconds", f"{name}_seconds", "seconds", "Inference time per problem, log axis.", True),
-            _per_problem(told, "posterior_kl", f"{name}_posterior_kl", "KL(exact EP || its), nats",
+            _per_problem(result, "disagreement", f"{name}_error", error, "Error per problem, from the posterior mean.", False),
+            _per_problem(result, "seconds", f"{name}_seconds", "seconds", "Inference time per problem, log axis.", True),
+            _per_problem(result, "posterior_kl", f"{name}_posterior_kl", "KL(exact EP || its), nats",
                          "How far each posterior is from exact EP's: the comparison that the paper did not make.", True),
-            _per_problem(told, "oracle_calls", f"{name}_calls", "oracle calls",
+            _per_problem(result, "oracle_calls", f"{name}_calls", "oracle calls",
                          "Questions per problem, log axis (none is not shown).", True),
         ]  # fmt: skip
     return [p for p in pictures if p is not None]
 
 
-def draw_exp5(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
+def draw_exp5(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """The incoming messages of the data sets, temporal uncertainty, and figures per data set with asks per sweep."""
     pictures = []
     if "incoming" in series:
         kept = series["incoming"]
         figure, axis = new_figure()
-        for k, name in enumerate(told["datasets"]):
+        for k, name in enumerate(result["datasets"]):
             mine = kept["problem"] == k
             axis.plot(kept["mean"][mine], kept["log_precision"][mine], "osD^"[k % 4], ms=2.5, alpha=0.5, mew=0, rasterized=True,
                       color=("#0072B2", "#D55E00", "#009E73", "#CC79A7")[k % 4], label=name.replace("_", " "))  # fmt: skip
@@ -146,17 +146,17 @@ def draw_exp5(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
             Picture("exp5_incoming", "Incoming messages of the four data sets by mean and log precision: four different clouds.",
                     "Messages from z to the factor in each data set: what the operator meets changes with the data.", figure)
         )  # fmt: skip
-    pictures += _draw_sequence(told, series, "exp5", -9.0)
-    asking = [m for m in ("kjit", "learned") if m in told["methods"]]
+    pictures += _draw_sequence(result, series, "exp5", -9.0)
+    asking = [m for m in ("kjit", "learned") if m in result["methods"]]
     if asking:
         figure, axes = new_figure(5.6, 1.4 + 1.5 * len(asking), nrows=len(asking), sharex=True, squeeze=False)
         for axis, method in zip(axes[:, 0], asking, strict=True):
-            sweeps = told["methods"][method]["asked_per_sweep"]
+            sweeps = result["methods"][method]["asked_per_sweep"]
             flat = [c for s in sweeps for c in s]
             axis.bar(range(len(flat)), flat, color=colour(method))
             for k, start in enumerate(np.cumsum([0, *map(len, sweeps[:-1])])):
                 axis.axvline(start - 0.5, color="black", ls="--", lw=0.7)
-                axis.annotate(told["datasets"][k].replace("_", "\n"), (start, 1), xycoords=("data", "axes fraction"),
+                axis.annotate(result["datasets"][k].replace("_", "\n"), (start, 1), xycoords=("data", "axes fraction"),
                               xytext=(0, -4), va="top", textcoords="offset points", fontsize=8)  # fmt: skip
             axis.set(ylabel="asked", title=label(method))
             axis.margins(y=0.25)
@@ -168,7 +168,7 @@ def draw_exp5(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     return pictures
 
 
-def draw_exp4(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
+def draw_exp4(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """Inferred shape and rate against the exact ones, asks as problems go by, and time."""
     pictures = []
     shown = [m for m in ("kjit program", "kjit", "kjit chart", "forest", "learned") if m in series]
@@ -195,7 +195,7 @@ def draw_exp4(told: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
         for method in asking:
             asked = np.cumsum(series[method]["asked"])
             axis.plot(np.arange(1, len(asked) + 1), asked, color=colour(method), label=label(method))
-        given = told.get("paper", {}).get("kjit program", {}).get("oracle_calls_after", {})
+        given = result.get("paper", {}).get("kjit program", {}).get("oracle_calls_after", {})
         if given:
             axis.plot([int(k) for k in given], list(given.values()), "kx", label="the paper")
         longest = max(len(series[m]["asked"]) for m in asking)

@@ -59,16 +59,18 @@ _SPLIT = ("of these oracle", "learning", "prediction", "rest")
 
 
 # ---- one function per experiment -------------------------------------------------------------------------------------
-def _exp1(told: dict[str, Any]) -> list[Table]:
-    sampled = told.get("against_sampled", {}).get("methods", {})
+def _exp1(result: dict[str, Any]) -> list[Table]:
+    sampled = result.get("against_sampled", {}).get("methods", {})
     rows = []
-    for method in dict.fromkeys([*told["methods"], *sampled]):
-        exact, drawn = told["methods"].get(method, {}), sampled.get(method, {})
-        row = [_cell(drawn.get(key), paper_of(told, method, key)) for key in ("mean_log_kl", "sd_log_kl", "p99_log_kl")]
+    for method in dict.fromkeys([*result["methods"], *sampled]):
+        exact, drawn = result["methods"].get(method, {}), sampled.get(method, {})
+        row = [
+            _cell(drawn.get(key), paper_of(result, method, key)) for key in ("mean_log_kl", "sd_log_kl", "p99_log_kl")
+        ]
         row += [_cell(exact.get(key)) for key in ("mean_log_kl", "sd_log_kl", "p99_log_kl", "worst_log_kl")]
         row += [_cell(exact.get("seconds_training")), _cell(exact.get("seconds_prediction"))]
         rows.append((label(method), row))
-    noise = told.get("against_sampled", {}).get("label_noise")
+    noise = result.get("against_sampled", {}).get("label_noise")
     if noise:
         rows.append(
             (
@@ -86,10 +88,10 @@ def _exp1(told: dict[str, Any]) -> list[Table]:
     ]  # fmt: skip
 
 
-def _exp2(told: dict[str, Any]) -> list[Table]:
+def _exp2(result: dict[str, Any]) -> list[Table]:
     rows = []
-    for method, row in told["methods"].items():
-        tv, jump = (paper_of(told, method, key) or (None, None) for key in ("total_variation", "biggest_jump"))
+    for method, row in result["methods"].items():
+        tv, jump = (paper_of(result, method, key) or (None, None) for key in ("total_variation", "biggest_jump"))
         cells = [_cell(row["total_variation"][k], tv[k]) for k in (0, 1)]
         cells += [_cell(row["biggest_jump"][k], jump[k]) for k in (0, 1)]
         cells += [_cell(row["rank_correlation"]), Cell(f"{row['certain_and_wrong']} of {row['n_certain']:,}")]
@@ -105,10 +107,10 @@ def _exp2(told: dict[str, Any]) -> list[Table]:
     ]  # fmt: skip
 
 
-def _exp3(told: dict[str, Any]) -> list[Table]:
+def _exp3(result: dict[str, Any]) -> list[Table]:
     rows = []
-    n = max((len(row["disagreement"]) for row in told["methods"].values()), default=0)
-    for method, row in told["methods"].items():
+    n = max((len(row["disagreement"]) for row in result["methods"].values()), default=0)
+    for method, row in result["methods"].items():
         paper = EXP3.get(method, {})
         calls = row["oracle_calls"]
         own = len(calls)  # each problem of sampling is a part of its own, and a run may have ended before the last
@@ -140,11 +142,11 @@ def _exp3(told: dict[str, Any]) -> list[Table]:
     ]  # fmt: skip
 
 
-def _exp5(told: dict[str, Any]) -> list[Table]:
-    names = told["datasets"]
+def _exp5(result: dict[str, Any]) -> list[Table]:
+    names = result["datasets"]
     accuracy, work, speed = [], [], []
-    sampling = told["methods"].get("sampling")
-    for method, row in told["methods"].items():
+    sampling = result["methods"].get("sampling")
+    for method, row in result["methods"].items():
         paper = EXP5.get(method, {})
         error = [
             _share(x, paper.get("disagreement", {}).get(n)) for n, x in zip(names, row["disagreement"], strict=False)
@@ -180,8 +182,8 @@ def _exp5(told: dict[str, Any]) -> list[Table]:
     asked = [
         (f"{label(m)}, {n}", [_cell(c) for c in per_sweep])
         for m in ("kjit", "kjit program", "learned")
-        if m in told["methods"]
-        for n, per_sweep in zip(shown, told["methods"][m]["asked_per_sweep"], strict=False)
+        if m in result["methods"]
+        for n, per_sweep in zip(shown, result["methods"][m]["asked_per_sweep"], strict=False)
     ]
     if asked:
         longest = max(len(cells) for _, cells in asked)
@@ -190,37 +192,37 @@ def _exp5(told: dict[str, Any]) -> list[Table]:
     return made
 
 
-def _exp4(told: dict[str, Any]) -> list[Table]:
+def _exp4(result: dict[str, Any]) -> list[Table]:
     rows, asked = [], []
-    steps = list(dict.fromkeys(k for row in told["methods"].values() for k in row.get("oracle_calls_after", {})))
-    for method, row in told["methods"].items():
+    steps = list(dict.fromkeys(k for row in result["methods"].values() for k in row.get("oracle_calls_after", {})))
+    for method, row in result["methods"].items():
         cells = [
-            _cell(row.get(key), paper_of(told, method, key), 6 if key.startswith("correlation") else 3)
+            _cell(row.get(key), paper_of(result, method, key), 6 if key.startswith("correlation") else 3)
             for key in ("correlation_log_shape", "correlation_log_rate", "mean_posterior_kl", "worst_posterior_kl",
                         "oracle_calls", "evaluations", "improper", "seconds", "seconds_when_asked", "seconds_when_certain")
         ]  # fmt: skip
         rows.append((label(method), [*cells, *_split(row, lambda value: value)]))
-        given = paper_of(told, method, "oracle_calls_after") or {}
+        given = paper_of(result, method, "oracle_calls_after") or {}
         asked.append((label(method), [_cell(row.get("oracle_calls_after", {}).get(k), given.get(k)) for k in steps]))
     return [
         Table(
             "Posteriors of all problems against the exact ones; KL(exact || its) in nats",
             ("method", "correlation, log shape", "log rate", "KL, mean", "KL, worst", "oracle calls", "evaluations",
-             "improper", "seconds in all", "seconds a problem if asked", "if certain", *_SPLIT),
+             "improper", "seconds in all", "seconds per problem if asked", "if certain", *_SPLIT),
             rows,
         ),
         Table("Oracle calls after so many problems", ("method", *steps), asked),
     ]  # fmt: skip
 
 
-def _features(told: dict[str, Any]) -> list[Table]:
-    wanted = list(dict.fromkeys(d for row in told["methods"].values() for d in row["D"]))
+def _features(result: dict[str, Any]) -> list[Table]:
+    wanted = list(dict.fromkeys(d for row in result["methods"].values() for d in row["D"]))
     rows = []
-    for method, row in told["methods"].items():
+    for method, row in result["methods"].items():
         at = dict(zip(row["D"], row["mean_abs_error"], strict=True))
         rows.append((label(method), [_cell(at.get(d)) for d in wanted]))
     made = [Table("Mean absolute error of the approximated kernel", ("kernel", *(f"D = {d:,}" for d in wanted)), rows)]
-    grid = told.get("grid")
+    grid = result.get("grid")
     if grid:
         cells = [
             (f"D_in = {d:,}", [_cell(x) for x in line])
@@ -233,6 +235,6 @@ def _features(told: dict[str, Any]) -> list[Table]:
 _TABLES = {"exp1": _exp1, "exp2": _exp2, "exp3": _exp3, "exp4": _exp4, "exp5": _exp5, "features": _features}
 
 
-def tables_of(told: dict[str, Any]) -> list[Table]:
+def tables_of(result: dict[str, Any]) -> list[Table]:
     """The tables of one experiment, from its JSON; none for an experiment that has no finished method yet."""
-    return _TABLES[told["experiment"]](told) if told.get("methods") else []
+    return _TABLES[result["experiment"]](result) if result.get("methods") else []

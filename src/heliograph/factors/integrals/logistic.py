@@ -28,7 +28,7 @@ _BENDS = np.array([-38.0, -23.0, -14.0, -8.5, -5.0, -2.5, 0.0, 2.5, 5.0])
 def logistic_tilt(m: np.ndarray, v: np.ndarray, a: np.ndarray, b: np.ndarray) -> Tilt:
     """The tilt of N(m, v) and ``sigmoid(z)^a sigmoid(-z)^b``, for flat arrays and any real powers; v may be 0.
 
-    By Gauss-Legendre panels, exact to some 1e-13; about 20 microseconds a row.
+    By Gauss-Legendre panels, exact to some 1e-13; about 20 microseconds per row.
     """
     point = v == 0
     tilt = Tilt(*_by_shape(lambda rows: rows.tilt(), m, np.where(point, 1.0, v), a, b))

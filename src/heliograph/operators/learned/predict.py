@@ -167,7 +167,7 @@ class Correction:
         made = cls(process.inputs.shape[1], process.targets.shape[1], start, landmarks)
         made.process = process
         made.own_kl, made.n_improper = np.asarray(arrays["own_kl"], dtype=float), int(arrays["n_improper"])
-        made.n_trusted = int(arrays.get("n_trusted", 0))  # files of old have none
+        made.n_trusted = int(arrays.get("n_trusted", 0))  # older files have none
         if made.own_kl.shape != (len(process),):
             raise FileFormatError("the labels of a learned operator do not fit together")
         made.label_kl = usual_error(made.own_kl)

@@ -44,7 +44,7 @@ class ImportanceOracle:
     draws: str = "sobol"
     adapt: bool = True
     precision: float | None = None
-    budget: int | None = None  # draws a message, pilots apart; None is 16 times n_samples
+    budget: int | None = None  # draws per message, pilots apart; None is 16 times n_samples
     n_pilot: int = 1024
     max_rounds: int = 24
     k_threshold: float = 0.7

@@ -1,6 +1,6 @@
 """Plain importance sampling from a fixed proposal, message by message, fast: the paper's own sampler, eq. (2).
 
-Half a million draws a message are a matter of memory traffic. Each message has draws of its own, as in the paper: nothing is
+Half a million draws per message are a matter of memory traffic. Each message has draws of its own, as in the paper: nothing is
 shared but the buffers, which are small enough for a core's cache. A log weight is linear in two statistics of each port
 (message and proposal are of the same family), so all of them are one product of a short vector with those statistics.
 """

@@ -39,7 +39,7 @@ class RunSettings(NamedTuple):
     draws: str  # "sobol" or "random"
     n_replicates: int
     precision: float | None
-    budget: int  # draws a message
+    budget: int  # draws per message
     bounded: bool  # the first part of a proposal is the cavity, which bounds the weights
     pool: Pool | None
     limits: Limits

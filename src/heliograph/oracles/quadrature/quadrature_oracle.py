@@ -30,7 +30,7 @@ __all__ = ["QuadratureOracle"]
 
 @dataclass(frozen=True)
 class QuadratureOracle:
-    """Adaptive quadrature to relative accuracy `tolerance`, with at most `max_cells` cells a row.
+    """Adaptive quadrature to relative accuracy `tolerance`, with at most `max_cells` cells per row.
 
     Standard errors are the difference between the two finest resolutions. A row fails if its integrand does not
     fall off inside the largest window tried (an improper belief), or if the function is not resolved at all.

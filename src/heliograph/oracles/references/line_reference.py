@@ -6,15 +6,13 @@ give the moments; fifty-seven where leaving out every other node changes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.families.charts import DensityChart, density_chart_of
 from heliograph.oracles.references.output import Output, output_of
-from heliograph.oracles.references.record import Reference, values
-from heliograph.oracles.sampler import Sampler
+from heliograph.oracles.references.record import Question, Reference, values
 
 __all__ = ["one_unknown"]
 
@@ -55,17 +53,10 @@ _CLOSE = _rule(15, 0.65)  # over what is known of the tilted density
 class _Line:
     """One unknown on its chart: the cavity's log density there, and the factor with the output's message."""
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        sampler: Sampler,
-        port: str,
-        message: Any,
-        constants: Mapping[str, Any],
-        out: Output,
-    ) -> None:
-        self.rng, self.sampler, self.port, self.message, self.out = rng, sampler, port, message, out
-        self.constants = constants
+    def __init__(self, question: Question, out: Output) -> None:
+        self.question, self.out = question, out
+        ((self.port, message),) = question.unknown.items()
+        self.message = message
         chart = density_chart_of(message)
         assert chart is not None
         self.chart: DensityChart = chart
@@ -75,8 +66,7 @@ class _Line:
 
     def some(self, rows: np.ndarray) -> _Line:
         """The same for some of the rows."""
-        constants = {name: a[rows] for name, a in self.constants.items()}
-        return _Line(self.rng, self.sampler, self.port, self.message[rows], constants, self.out.some(rows))
+        return _Line(self.question.some(rows), self.out.some(rows))
 
     def log_cavity(self, u: np.ndarray) -> np.ndarray:
         """The log density of the cavity at positions ``(k, n)``, without its constant."""
@@ -90,10 +80,10 @@ class _Line:
     def look(self, u: np.ndarray, brief: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The output's position and the log tilted density at positions ``(k, n)``; no position if it is to be brief."""
         k = len(u)
-        inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in self.constants.items()}
+        inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in self.question.constants.items()}
         inputs[self.port] = self.chart.value(u).reshape(-1)
         self.n_evaluations += u.size
-        value, bad = values(self.rng, self.sampler, inputs, u.size)
+        value, bad = values(self.question, inputs, u.size)
         value = value.reshape(u.shape)
         y, log_tilted = (value, self.out.log_message(value)) if brief else self.out.look(value)
         log_tilted += self.log_cavity(u)
@@ -131,17 +121,10 @@ def _weigh(line: _Line, mean: np.ndarray, sd: np.ndarray, rule: _Rule, brief: bo
     return _Weighed(mean + sd * moved, sd * ratio, at, y, w, top, total, moved, ratio)
 
 
-def one_unknown(
-    rng: np.random.Generator,
-    sampler: Sampler,
-    unknown: Mapping[str, Any],
-    constants: Mapping[str, Any],
-    message_out: Any,
-    to: str | None,
-) -> Reference:
+def one_unknown(question: Question) -> Reference:
     """Reference beliefs of the unknown input or of the output."""
-    ((port, message),) = unknown.items()
-    line = _Line(rng, sampler, port, message, constants, output_of(message_out))
+    line, to = _Line(question, output_of(question.out)), question.to
+    port = line.port
     if to == port:
         mean, sd = _over_cavity(line)
     else:

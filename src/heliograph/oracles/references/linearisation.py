@@ -15,8 +15,7 @@ import numpy as np
 
 from heliograph.families.charts import DensityChart, density_chart_of
 from heliograph.oracles.references.output import Output, output_of
-from heliograph.oracles.references.record import Reference, values
-from heliograph.oracles.sampler import Sampler
+from heliograph.oracles.references.record import Question, Reference, values
 
 __all__ = ["Linearised", "blocks_of", "charts_of", "joint_moments", "linearise", "several_unknown"]
 
@@ -52,24 +51,17 @@ class Linearised(NamedTuple):
     n_evaluations: int
 
 
-def several_unknown(
-    rng: np.random.Generator,
-    sampler: Sampler,
-    unknown: Mapping[str, Any],
-    constants: Mapping[str, Any],
-    message: Any,
-    to: str | None,
-) -> Reference | None:
+def several_unknown(question: Question) -> Reference | None:
     """Reference beliefs of an unknown input or of the output; None if there are too many unknown numbers."""
-    out = output_of(message)
-    blocks, k = blocks_of(unknown)
+    out, to = output_of(question.out), question.to
+    blocks, k = blocks_of(question.unknown)
     if k > _MOST_COORDINATES:
         return None
-    found = linearise(rng, sampler, unknown, constants, out)
+    found = linearise(question, out)
     update = found.update
     if to in blocks:
         block = blocks[to]
-        at = block.start if charts_of(unknown)[to].scalar else block
+        at = block.start if charts_of(question.unknown)[to].scalar else block
         moments = update.mean[:, at], update.covariance[:, at, at]
     else:
         moments = update.out_mean, update.out_variance
@@ -77,16 +69,14 @@ def several_unknown(
     return Reference(moments, found.summaries, log_z, np.zeros(len(update.mean)), found.n_evaluations)
 
 
-def linearise(
-    rng: np.random.Generator, sampler: Sampler, unknown: Mapping[str, Any], constants: Mapping[str, Any], out: Output
-) -> Linearised:
-    """Seven passes over a plate."""
-    blocks, k = blocks_of(unknown)
-    m, s = joint_moments(unknown)
+def linearise(question: Question, out: Output) -> Linearised:
+    """Seven passes over a plate; `out` is the output's message on its chart."""
+    m, s = joint_moments(question.unknown)
+    k = m.shape[1]
     points, weights = _sigma_points(k)
     mean, covariance, fit, first, out_at = m, s, None, None, None
     for _ in range(_PASSES):
-        new = _fit(rng, sampler, unknown, blocks, constants, out, mean, covariance, points, weights)
+        new = _fit(question, out, mean, covariance, points, weights)
         fit = new if fit is None else _Fit(*(0.5 * (a + b) for a, b in zip(fit, new, strict=True)))
         update = _update(m, s, fit, out, out_at)
         first = first or (fit, update)
@@ -132,11 +122,7 @@ def _sigma_points(k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fit(
-    rng: np.random.Generator,
-    sampler: Sampler,
-    unknown: Mapping[str, Any],
-    blocks: Mapping[str, slice],
-    constants: Mapping[str, Any],
+    question: Question,
     out: Output,
     mean: np.ndarray,
     covariance: np.ndarray,
@@ -147,10 +133,11 @@ def _fit(
     root = np.linalg.cholesky(covariance)
     deviations = points @ np.swapaxes(root, 1, 2)  # (n, p, k)
     x = (mean[:, None] + deviations).reshape(n * size, -1)
-    inputs = {port: np.repeat(a, size, axis=0) for port, a in constants.items()}
-    for port, chart in charts_of(unknown).items():
+    inputs = {port: np.repeat(a, size, axis=0) for port, a in question.constants.items()}
+    blocks, _ = blocks_of(question.unknown)
+    for port, chart in charts_of(question.unknown).items():
         inputs[port] = chart.value(x[:, blocks[port].start if chart.scalar else blocks[port]])
-    value, _ = values(rng, sampler, inputs, n * size)
+    value, _ = values(question, inputs, n * size)
     y = out.look(value.reshape(n, size).T)[0].T
     y_mean = y @ weights
     gap = y - y_mean[:, None]

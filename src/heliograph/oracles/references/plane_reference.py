@@ -6,15 +6,13 @@ beside the cavity, iterated linearisation says where to look.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, joint_moments, linearise
 from heliograph.oracles.references.output import Output, output_of
-from heliograph.oracles.references.record import Reference, values
-from heliograph.oracles.sampler import Sampler
+from heliograph.oracles.references.record import Question, Reference, values
 
 __all__ = ["two_unknown"]
 
@@ -50,29 +48,21 @@ _NEAR = _grid(13, 0.7)  # over a needle
 class _Plane:
     """Two unknown numbers on their charts, and the factor with the output's message."""
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        sampler: Sampler,
-        unknown: Mapping[str, Any],
-        constants: Mapping[str, Any],
-        out: Output,
-    ) -> None:
-        self.rng, self.sampler, self.unknown, self.constants, self.out = rng, sampler, unknown, constants, out
+    def __init__(self, question: Question, out: Output) -> None:
+        self.question, self.out = question, out
+        self.unknown = unknown = question.unknown
         self.blocks, self.charts = blocks_of(unknown)[0], charts_of(unknown)
         self.mean, self.covariance = joint_moments(unknown)
         self.n_evaluations = 0
 
     def some(self, rows: np.ndarray) -> _Plane:
         """The same for some of the rows."""
-        unknown = {p: m[rows] for p, m in self.unknown.items()}
-        constants = {p: a[rows] for p, a in self.constants.items()}
-        return _Plane(self.rng, self.sampler, unknown, constants, self.out.some(rows))
+        return _Plane(self.question.some(rows), self.out.some(rows))
 
     def look(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The output's position and the log tilted density at positions ``(k, n, 2)``."""
         k, n, _ = u.shape
-        inputs = {p: np.tile(a, (k, *[1] * (a.ndim - 1))) for p, a in self.constants.items()}
+        inputs = {p: np.tile(a, (k, *[1] * (a.ndim - 1))) for p, a in self.question.constants.items()}
         flat = u.reshape(k * n, 2)
         log_tilted = np.zeros((k, n))
         for port, message in self.unknown.items():
@@ -81,7 +71,7 @@ class _Plane:
             inputs[port] = chart.value(flat[:, at])
             log_tilted += chart.log_density(message, u[..., at])
         self.n_evaluations += k * n
-        value, bad = values(self.rng, self.sampler, inputs, k * n)
+        value, bad = values(self.question, inputs, k * n)
         y, log_message = self.out.look(value.reshape(k, n))
         log_tilted += log_message
         return y, log_tilted if bad is None else np.where(bad.reshape(k, n), _NOTHING, log_tilted)
@@ -140,16 +130,9 @@ class _Seen(NamedTuple):
     doubt: np.ndarray
 
 
-def two_unknown(
-    rng: np.random.Generator,
-    sampler: Sampler,
-    unknown: Mapping[str, Any],
-    constants: Mapping[str, Any],
-    message: Any,
-    to: str | None,
-) -> Reference:
+def two_unknown(question: Question) -> Reference:
     """Reference beliefs of an unknown input or of the output."""
-    plane = _Plane(rng, sampler, unknown, constants, output_of(message))
+    plane, to = _Plane(question, output_of(question.out)), question.to
     found = _weigh(plane, plane.mean, plane.covariance, _EVEN)
     seen = _Seen(*_read(plane, found, to), _doubt(found, _EVEN))
     share = np.maximum(_share(_least_deviation(found), _NARROW), _share(-np.log(seen.doubt + 1e-300), _ROUGH))
@@ -172,7 +155,7 @@ def _look_closer(plane: _Plane, to: str | None) -> _Seen:
     thin = np.flatnonzero(share > 0)
     if len(thin):
         few = plane.some(thin)
-        line = linearise(plane.rng, plane.sampler, few.unknown, few.constants, few.out)
+        line = linearise(few.question, few.out)
         near = _weigh(few, line.update.mean, _WIDER**2 * line.update.covariance, _NEAR)
         # linearisation goes to one bump and does not see another: nobody has looked at the whole plane
         doubt = np.maximum(_doubt(near, _NEAR), _BLIND)

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from heliograph.oracles.sampler import Sampler, call, evaluate
 
-__all__ = ["Reference", "values"]
+__all__ = ["Question", "Reference", "values"]
+
+
+class Question(NamedTuple):
+    """Rows of one factor whose beliefs are wanted."""
+
+    rng: np.random.Generator
+    sampler: Sampler
+    unknown: Mapping[str, Any]  # the proper messages at the inputs that are not known, by port
+    constants: Mapping[str, np.ndarray]  # the inputs that are
+    out: Any  # the message at the output
+    to: str | None  # the port in question; None asks for log Z
+
+    def some(self, rows: np.ndarray) -> Self:
+        """The same about some of the rows."""
+        unknown = {p: m[rows] for p, m in self.unknown.items()}
+        constants = {p: a[rows] for p, a in self.constants.items()}
+        return self._replace(unknown=unknown, constants=constants, out=self.out[rows])
 
 
 class Reference(NamedTuple):
@@ -21,13 +39,12 @@ class Reference(NamedTuple):
     n_evaluations: int
 
 
-def values(
-    rng: np.random.Generator, sampler: Sampler, inputs: dict[str, np.ndarray], n: int
-) -> tuple[np.ndarray, np.ndarray | None]:
+def values(question: Question, inputs: dict[str, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray | None]:
     """The function at n samples, and where it gave no number (None: nowhere).
 
     Unlike an oracle, which draws where the mass is, a reference looks far out, where a function may well overflow.
     """
+    rng, sampler = question.rng, question.sampler
     out = np.asarray(call(rng, sampler, inputs, n))
     if out.shape != (n,) or out.dtype.kind not in "fiub":
         out = evaluate(rng, sampler, inputs)  # says what is wrong with it

@@ -19,7 +19,7 @@ from heliograph.oracles.references.line_reference import one_unknown
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, several_unknown
 from heliograph.oracles.references.output import serves_output
 from heliograph.oracles.references.plane_reference import two_unknown
-from heliograph.oracles.references.record import Reference
+from heliograph.oracles.references.record import Question, Reference
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["reference_of"]
@@ -59,9 +59,9 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
         return None
     if not all(m.proper.all() for m in unknown.values()):
         return None
+    question = Question(rng, sampler, unknown, constants, out, to)
     charts = charts_of(unknown)
     if len(unknown) == 1 and next(iter(charts.values())).scalar:
-        return one_unknown(rng, sampler, unknown, constants, out, to)
-
+        return one_unknown(question)
     refer = two_unknown if blocks_of(unknown)[1] == 2 else several_unknown
-    return refer(rng, sampler, unknown, constants, out, to)
+    return refer(question)
