@@ -8,6 +8,8 @@ the estimate may be wrong by, or where no error is known, and ``allow`` where th
 (a tilted distribution of two modes is wider than its cavity).
 
 Whatever the policy, a message that is not finite or would make the receiving belief improper where it was proper is skipped.
+And no belief loses more than three quarters of its precision (the shape and rate of a Gamma, the counts of a Beta or Dirichlet) in
+one sweep: what a plate sends to such an entry is shortened, and a sweep in which that happened is not the last.
 """
 
 from __future__ import annotations
@@ -16,13 +18,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.families import Categorical, Family, Gaussian, MultivariateGaussian
+from heliograph.families import Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 
-__all__ = ["POLICIES", "PolicyResult", "apply_policy", "choose", "finite"]
+__all__ = ["POLICIES", "PolicyResult", "allowed_step", "apply_policy", "choose", "finite", "lowers"]
 
 POLICIES = ("auto", "keep mean", "allow", "skip")
 
 _BEYOND_NOISE = 2.0  # times what an estimate may be wrong by: a change of the belief above this is more than its noise
+_LEAST_KEPT = (
+    0.25  # of its precision, that a belief keeps in a sweep: enough to go anywhere in a few, too much to overshoot
+)
+
+# the natural parameters that must stay positive, each with what is added to it
+_STRENGTHS: dict[type[Family], tuple[tuple[int, float], ...]] = {
+    Gaussian: ((1, 0.0),),
+    Gamma: ((0, 1.0), (1, 0.0)),
+    Beta: ((0, 1.0), (1, 1.0)),
+    Dirichlet: ((0, 1.0),),
+}
 
 
 class PolicyResult(NamedTuple):
@@ -71,6 +84,37 @@ def apply_policy(
     if not skip.any():
         return PolicyResult(message, int(improper.sum()))
     return PolicyResult(choose(skip, old, message), int(improper.sum()), skip)
+
+
+def lowers(new: Family, old: Family) -> bool:
+    """Return whether a plate of new messages takes precision from any receiver, compared with the old ones."""
+    return any((new.naturals[k] < old.naturals[k]).any() for k, _ in _STRENGTHS.get(type(new), ()))
+
+
+def allowed_step(before: Family, now: Family, after: Family) -> np.ndarray | None:
+    """How far each entry may go from `now` to `after`, so that it keeps a quarter of its precision; None: all the way.
+
+    Parameters
+    ----------
+    before
+        The beliefs at the beginning of the sweep; those that were improper may go anywhere.
+    now
+        The beliefs before the new messages of one plate.
+    after
+        The beliefs with them.
+    """
+    step: np.ndarray | None = None
+    was = before.proper  # what a prior has not reached yet is of no strength that could be lost
+    for k, offset in _STRENGTHS.get(type(after), ()):
+        a, b, c = (belief.naturals[k] + offset for belief in (before, now, after))
+        low = _LEAST_KEPT * a
+        short = (c < low) & (c < b) & (was if c.ndim == was.ndim else was[..., None])
+        if not short.any():
+            continue
+        part = np.where(short, np.clip((b - low) / np.where(short, b - c, 1.0), 0.0, 1.0), 1.0)
+        part = part.min(axis=-1) if part.ndim > after.ndim else part
+        step = part if step is None else np.minimum(step, part)
+    return step
 
 
 def _all_proper_gaussians(message: Family) -> bool:

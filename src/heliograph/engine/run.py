@@ -102,7 +102,7 @@ class Run:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
         pace = self._pace
         kept = self.tables.snapshot(copy=self._sequential)
-        self._exchange.sweep, self._exchange.replies = sweep, {}
+        self._exchange.sweep, self._exchange.replies, self._exchange.began = sweep, {}, {}
         with one_blas_thread():  # entered once here, it costs nothing in every message
             self._send(sweep)
         beliefs = self._beliefs()
@@ -177,6 +177,7 @@ class Run:
             sweep, change, moved.moving, self._pace.damping, moved.broken, c.n_messages, c.n_improper, c.n_skipped,
             c.n_failed, c.n_asked, c.n_evaluations, c.noise, _clock() - start, c.seconds_oracle, c.seconds_learning,
             c.seconds_prediction, to_go, len(self._exchange.unsent), self.options.tolerance,
+            n_shortened=c.n_shortened,
         )  # fmt: skip
         if c.noise and self._pace.stalled >= _HIDDEN and change <= info.noise_floor:
             info = info._replace(hidden=not info.settled(self._limit))

@@ -35,6 +35,7 @@ class SweepInfo(NamedTuple):
     n_unsent: int = 0  # messages whose latest value could not be computed, so that an older one (or none) stands
     tolerated: float = np.inf  # nats of posterior error that the run tolerates
     hidden: bool = False  # the noise of the oracle hides whether the beliefs have settled
+    n_shortened: int = 0  # messages of which only a part was sent, so that no belief lost too much of its precision
 
     @property
     def noise_floor(self) -> float:
@@ -49,7 +50,7 @@ class SweepInfo(NamedTuple):
         """
         level = max(nats, self.noise_floor)
         quiet = self.noise == 0.0 or level <= max(self.tolerated, nats)
-        unsent = self.rolled_back or self.n_unsent > 0
+        unsent = self.rolled_back or self.n_unsent > 0 or self.n_shortened > 0
         return not unsent and quiet and self.change <= level and self.to_go <= _AHEAD * level
 
     @property

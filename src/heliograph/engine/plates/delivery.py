@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.properness import apply_policy, choose
+from heliograph.engine.properness import allowed_step, apply_policy, choose, lowers
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows
 from heliograph.families import Family
@@ -47,9 +47,32 @@ def deliver(exchange: Exchange, plate: Plate, task: Task, proposal: Proposal, da
     delivered = Delivered(message, checked.n_improper)
     if damping:
         message = old**damping * message ** (1.0 - damping)
-    exchange.tables.store(plate, task.to, message, rows)
+    _store(exchange, plate, task, old, message, rows)
     counts = exchange.counts
     counts.n_messages += message.size
     counts.n_improper += checked.n_improper
     counts.n_skipped += checked.n_skipped
     return delivered
+
+
+def _store(exchange: Exchange, plate: Plate, task: Task, old: Family, message: Family, rows: Rows) -> None:
+    """Store new messages, shortened where a belief would lose too much of its precision in this sweep.
+
+    Messages that are sent only once, as those of priors, are never shortened. Nor are single elements: they are sent one after the
+    other, each to a belief that the policy keeps proper.
+    """
+    tables, edge = exchange.tables, plate.edges[task.to]
+    whole = rows is None and exchange.sweep > 0 and old.point is None and message.point is None
+    if not (whole and lowers(message, old)):
+        tables.store(plate, task.to, message, rows)
+        return
+    node = tables.graph.nodes[edge.node]
+    now = tables.total(node)
+    before = exchange.began.setdefault(edge.node, now)
+    tables.store(plate, task.to, message, rows)
+    step = allowed_step(before, now, tables.total(node))
+    if step is None:
+        return
+    step = step if edge.index is None else step[edge.index]
+    tables.store(plate, task.to, old ** (1.0 - step) * message**step, rows)
+    exchange.counts.n_shortened += int((step < 1.0).sum())

@@ -26,6 +26,7 @@ class Counts:
     n_improper: int = 0
     n_skipped: int = 0
     n_failed: int = 0
+    n_shortened: int = 0
     n_asked: int = 0
     n_evaluations: int = 0
     noise: float = 0.0
@@ -47,6 +48,9 @@ class Exchange:
     unsent: Unsent = field(default_factory=Unsent)
     sweep: int = 0
     replies: Replies = field(default_factory=Replies)  # of black boxes in a damped sweep
+    began: dict[int, Family] = field(
+        default_factory=dict[int, Family]
+    )  # node -> its belief before this sweep lowered it
     # the mean and covariance of the vector from which a row was last sent, with the total that they belong to
     moments: tuple[Family, tuple[np.ndarray, np.ndarray] | None] | None = None
 
