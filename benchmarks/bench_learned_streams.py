@@ -175,9 +175,7 @@ def scale():
             operator.send(rng, "z", incoming, answer, setting)
             seconds = time.perf_counter() - start
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            told = (
-                f"{1e6 * seconds / n:.2f} us per message, asked {operator.n_asked - before}, peak memory {memory:.0f} MB"
-            )
+            told = f"{1e6 * seconds / n:.2f} us per message, asked {operator.n_asked - before}, peak memory {memory:.0f} MB"
             print(f"{n:8d} messages, {again}: {told}", flush=True)
 
 
