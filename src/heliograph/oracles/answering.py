@@ -12,7 +12,7 @@ from heliograph.oracles.axes import Projection
 from heliograph.oracles.frames import Frame, blocks_of, ports_of
 from heliograph.oracles.problem import Port, Problem
 
-__all__ = ["answer_of", "blank", "choose"]
+__all__ = ["answer_of", "blank", "choose", "exact_errors"]
 
 _FAINTEST = -1e11  # a log weight of this size has five decimals left
 
@@ -37,37 +37,46 @@ def answer_of(
     failed = failed | (log_z < _FAINTEST) | _rounded_weights(problem.output, mean[:, blocks_of(problem)[-1]])
     projections, lost = _projections(problem, frame, mean, covariances, ess, failed)
     failed = failed | np.logical_and.reduce(list(lost.values()))
-    beliefs: dict[str, Family] = dict(problem.fixed)
-    errors, plain, chart, kl = {}, {}, {}, {}
-    for port in ports_of(problem):
-        p = projections[port.name]
-        known = port.message.is_point
-        unknown = failed | lost[port.name]
-        beliefs[port.name] = choose(unknown | known, port.message, p.belief)
-        errors[port.name] = tuple(blank(e, unknown, known) for e in p.errors)
-        plain[port.name] = blank(p.covariance, unknown, known)
-        chart[port.name] = blank(p.chart_covariance, unknown, known)
-        kl[port.name] = blank(p.expected_kl, unknown, known)
+    found = {p.name: _at_port(p, projections[p.name], failed | lost[p.name]) for p in ports_of(problem)}
     for name, message in problem.fixed.items():
-        shapes = [s.shape for s in message.expected_statistics()]  # type: ignore[attr-defined]
-        errors[name] = tuple(blank(np.zeros(s), failed, False) for s in shapes)
-        q = sum(int(np.prod(s[1:], dtype=int)) for s in shapes)
-        plain[name] = chart[name] = blank(np.zeros((problem.n, q, q)), failed, False)
-        kl[name] = blank(np.zeros(problem.n), failed, False)
-    order = [k for k in problem.sampler.ports if k in beliefs]
+        errors, covariance = exact_errors(message, failed)
+        kl = blank(np.zeros(problem.n), failed, False)
+        found[name] = Projection(message, errors, covariance, covariance, kl, ~failed)
+    ports = {k: found[k] for k in problem.sampler.ports if k in found}
     return Answer(
-        beliefs={k: beliefs[k] for k in order},
+        beliefs={k: p.belief for k, p in ports.items()},
         log_z=np.where(failed, -np.inf, log_z),
-        standard_errors={k: errors[k] for k in order},
-        covariances={k: plain[k] for k in order},
-        chart_covariances={k: chart[k] for k in order},
-        expected_kl={k: kl[k] for k in order},
+        standard_errors={k: p.errors for k, p in ports.items()},
+        covariances={k: p.covariance for k, p in ports.items()},
+        chart_covariances={k: p.chart_covariance for k, p in ports.items()},
+        expected_kl={k: p.expected_kl for k, p in ports.items()},
         log_z_error=np.where(failed, np.inf, log_z_error),
         ess=ess,
         pareto_k=pareto_k,
         failed=failed,
         n_evaluations=n_evaluations,
     )
+
+
+def _at_port(port: Port, p: Projection, unknown: np.ndarray) -> Projection:
+    """A port's projection where it is wanted: without errors where the message is a point mass, blank where unknown."""
+    known = port.message.is_point
+    return Projection(
+        choose(unknown | known, port.message, p.belief),
+        tuple(blank(e, unknown, known) for e in p.errors),
+        blank(p.covariance, unknown, known),
+        blank(p.chart_covariance, unknown, known),
+        blank(p.expected_kl, unknown, known),
+        ~unknown,
+    )
+
+
+def exact_errors(message: Family, failed: np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Standard errors and covariances of the statistics of a message that is known: 0, unless the row failed."""
+    shapes = [s.shape for s in message.expected_statistics()]
+    q = sum(int(np.prod(s[1:], dtype=int)) for s in shapes)
+    errors = tuple(blank(np.zeros(s), failed, False) for s in shapes)
+    return errors, blank(np.zeros((len(failed), q, q)), failed, False)
 
 
 def _projections(

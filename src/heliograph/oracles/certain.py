@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heliograph.oracles.answer import Answer
-from heliograph.oracles.answering import blank, choose
+from heliograph.oracles.answering import blank, choose, exact_errors
 from heliograph.oracles.problem import Problem
 from heliograph.oracles.sampler import evaluate
 
@@ -22,13 +22,12 @@ def answer_if_certain(rng: np.random.Generator, problem: Problem) -> Answer:
 
     beliefs = {**problem.fixed, out.name: choose(failed, out.message, belief)}
     order = [k for k in problem.sampler.ports if k in beliefs]
-    shapes = {k: [s.shape for s in beliefs[k].expected_statistics()] for k in order}
-    size = {k: sum(int(np.prod(s[1:], dtype=int)) for s in shapes[k]) for k in order}
-    square = {k: blank(np.zeros((n, size[k], size[k])), failed, False) for k in order}
+    known = {k: exact_errors(beliefs[k], failed) for k in order}
+    square = {k: covariance for k, (_, covariance) in known.items()}
     return Answer(
         beliefs={k: beliefs[k] for k in order},
         log_z=np.where(failed, -np.inf, log_z),
-        standard_errors={k: tuple(blank(np.zeros(s), failed, False) for s in shapes[k]) for k in order},
+        standard_errors={k: errors for k, (errors, _) in known.items()},
         covariances=square,
         chart_covariances=square,
         expected_kl={k: blank(np.zeros(n), failed, False) for k in order},

@@ -146,15 +146,7 @@ def _exp5(result: dict[str, Any]) -> list[str]:
             )
     for method in ("kjit", "kjit program"):
         if method in methods and "exact" in methods:
-            far = {
-                n: (x, e, k)
-                for n, x, e, k in zip(names, methods[method]["disagreement"], methods["exact"]["disagreement"],
-                                      _kl(methods[method]["posterior_kl"]), strict=False)
-            }  # fmt: skip
-            worst = max(far, key=lambda n: far[n][2])
-            said.append(_departure(label(method), worst, *far[worst]))
-            if method == "kjit" and "blood_transfusion" in far and worst != "blood_transfusion":
-                said.append(_departure(label(method), "blood_transfusion", *far["blood_transfusion"]))
+            said += _departures(method, names, methods)
     if {"blood_transfusion"} <= set(names) and "kjit" in methods:
         paper = EXP5["kjit"]["disagreement"]["blood_transfusion"]
         said.append(
@@ -170,6 +162,19 @@ def _exp5(result: dict[str, Any]) -> list[str]:
                 f"{label(method)} asks {calls} times on the data sets in order; the last sweep asks no more "
                 f"often than the first on {sum(falls)} of {len(falls)}."
             )
+    return said
+
+
+def _departures(method: str, names: list[str], methods: dict[str, Any]) -> list[str]:
+    far = {
+        n: (x, e, k)
+        for n, x, e, k in zip(names, methods[method]["disagreement"], methods["exact"]["disagreement"],
+                              _kl(methods[method]["posterior_kl"]), strict=False)
+    }  # fmt: skip
+    worst = max(far, key=lambda n: far[n][2])
+    said = [_departure(label(method), worst, *far[worst])]
+    if method == "kjit" and "blood_transfusion" in far and worst != "blood_transfusion":
+        said.append(_departure(label(method), "blood_transfusion", *far["blood_transfusion"]))
     return said
 
 

@@ -29,21 +29,9 @@ def _trace(
     step = np.arange(len(level))
     # a long run has more messages than the picture has columns: the dots are thinned, the average is of all of them
     thin = max(1, len(level) // 20_000)
-    axis.plot(
-        step[::thin],
-        level[::thin],
-        ".",
-        ms=1.5,
-        color=colour(method),
-        alpha=0.35,
-        rasterized=True,
-        label="each message",
-    )
-    known = np.isfinite(level)
-    ones = np.convolve(known, np.ones(_WINDOW), "same")
-    total = np.convolve(np.where(known, level, 0.0), np.ones(_WINDOW), "same")
-    average = np.where(ones > 0, total / np.maximum(ones, 1), np.nan)
-    axis.plot(step, average, color="black", lw=0.9, label=f"mean of {_WINDOW}")
+    axis.plot(step[::thin], level[::thin], ".", ms=1.5, color=colour(method), alpha=0.35, rasterized=True,
+              label="each message")  # fmt: skip
+    axis.plot(step, _moving_average(level), color="black", lw=0.9, label=f"mean of {_WINDOW}")
     low, high = np.nanpercentile(level, [0.1, 99.9])
     span = max(high - low, 0.5)
     asked = step[np.asarray(kept["asked"], dtype=bool)]
@@ -68,6 +56,14 @@ def _trace(
         figure,
         wide=True,
     )
+
+
+def _moving_average(level: np.ndarray) -> np.ndarray:
+    """The mean of the finite levels around each; NaN where there are none."""
+    known = np.isfinite(level)
+    ones = np.convolve(known, np.ones(_WINDOW), "same")
+    total = np.convolve(np.where(known, level, 0.0), np.ones(_WINDOW), "same")
+    return np.where(ones > 0, total / np.maximum(ones, 1), np.nan)
 
 
 def _per_problem(result: dict[str, Any], key: str, name: str, ylabel: str, caption: str, log: bool) -> Picture:
@@ -170,59 +166,75 @@ def draw_exp5(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
 
 def draw_exp4(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """Inferred shape and rate against the exact ones, asks as problems go by, and time."""
-    pictures = []
     shown = [m for m in ("kjit program", "kjit", "kjit chart", "forest", "learned") if m in series]
-    if "exact" in series and shown:
-        for key in ("shape", "rate"):
-            figure, axis = new_figure()
-            truth = np.asarray(series["exact"][key], dtype=float)
-            for method in shown:
-                mine = np.asarray(series[method][key], dtype=float)
-                fine = (mine > 0) & (truth[: len(mine)] > 0)
-                axis.loglog(truth[: len(mine)][fine], mine[fine], marker(method), ms=3, mew=0, alpha=0.5, color=colour(method),
-                            label=label(method))  # fmt: skip
-            ends = [truth[truth > 0].min(), truth.max()]
-            axis.loglog(ends, ends, "k-", lw=0.8)
-            axis.set(xlabel=f"{key} of the exact posterior", ylabel=f"inferred {key}")
-            figure.legend(loc="outside upper center", ncols=3, markerscale=2, handletextpad=0.1)
-            pictures.append(
-                Picture(f"exp4_{key}", f"Inferred {key} against the exact posterior's for every problem: points on the diagonal.",
-                        f"Inferred {key} against the exact one, the paper's figure of the compound gamma.", figure)
-            )  # fmt: skip
+    compared = ("shape", "rate") if "exact" in series and shown else ()
+    pictures = [_against_exact(key, series, shown) for key in compared]
     asking = [m for m in shown if "asked" in series[m]]
     if asking:
-        figure, axis = new_figure()
-        for method in asking:
-            asked = np.cumsum(series[method]["asked"])
-            axis.plot(np.arange(1, len(asked) + 1), asked, color=colour(method), label=label(method))
-        given = result.get("paper", {}).get("kjit program", {}).get("oracle_calls_after", {})
-        if given:
-            axis.plot([int(k) for k in given], list(given.values()), "kx", label="the paper")
-        longest = max(len(series[m]["asked"]) for m in asking)
-        axis.set(xlabel="problem", ylabel="questions so far", xlim=(0, 1.02 * longest), ylim=(0, None))
-        axis.legend()
-        pictures.append(
-            Picture("exp4_asked", "Running number of questions: steep at first, then nearly flat.",
-                    "Questions to the oracle as problems go by.", figure)
-        )  # fmt: skip
+        pictures.append(_asked_so_far(result, series, asking))
     timed = [m for m in ("exact", *shown) if m in series and "seconds" in series[m]]
     if timed:
-        figure, axis = new_figure()
-        for method in timed:
-            seconds = 1e3 * np.asarray(series[method]["seconds"], dtype=float)
-            axis.semilogy(
-                np.arange(1, len(seconds) + 1),
-                seconds,
-                ".",
-                ms=2.5,
-                alpha=0.6,
-                color=colour(method),
-                label=label(method),
-            )
-        axis.set(xlabel="problem", ylabel="milliseconds")
-        figure.legend(loc="outside upper center", ncols=3, markerscale=4, handletextpad=0.1)
-        pictures.append(
-            Picture("exp4_seconds", "Time of each problem on a log axis; problems with a question stand out.",
-                    "Inference time per problem, log axis.", figure)
-        )  # fmt: skip
+        pictures.append(_seconds(series, timed))
     return pictures
+
+
+def _against_exact(key: str, series: dict[str, Any], shown: list[str]) -> Picture:
+    figure, axis = new_figure()
+    truth = np.asarray(series["exact"][key], dtype=float)
+    for method in shown:
+        mine = np.asarray(series[method][key], dtype=float)
+        fine = (mine > 0) & (truth[: len(mine)] > 0)
+        axis.loglog(truth[: len(mine)][fine], mine[fine], marker(method), ms=3, mew=0, alpha=0.5, color=colour(method),
+                    label=label(method))  # fmt: skip
+    ends = [truth[truth > 0].min(), truth.max()]
+    axis.loglog(ends, ends, "k-", lw=0.8)
+    axis.set(xlabel=f"{key} of the exact posterior", ylabel=f"inferred {key}")
+    figure.legend(loc="outside upper center", ncols=3, markerscale=2, handletextpad=0.1)
+    return Picture(
+        f"exp4_{key}",
+        f"Inferred {key} against the exact posterior's for every problem: points on the diagonal.",
+        f"Inferred {key} against the exact one, the paper's figure of the compound gamma.",
+        figure,
+    )
+
+
+def _asked_so_far(result: dict[str, Any], series: dict[str, Any], asking: list[str]) -> Picture:
+    figure, axis = new_figure()
+    for method in asking:
+        asked = np.cumsum(series[method]["asked"])
+        axis.plot(np.arange(1, len(asked) + 1), asked, color=colour(method), label=label(method))
+    given = result.get("paper", {}).get("kjit program", {}).get("oracle_calls_after", {})
+    if given:
+        axis.plot([int(k) for k in given], list(given.values()), "kx", label="the paper")
+    longest = max(len(series[m]["asked"]) for m in asking)
+    axis.set(xlabel="problem", ylabel="questions so far", xlim=(0, 1.02 * longest), ylim=(0, None))
+    axis.legend()
+    return Picture(
+        "exp4_asked",
+        "Running number of questions: steep at first, then nearly flat.",
+        "Questions to the oracle as problems go by.",
+        figure,
+    )
+
+
+def _seconds(series: dict[str, Any], timed: list[str]) -> Picture:
+    figure, axis = new_figure()
+    for method in timed:
+        seconds = 1e3 * np.asarray(series[method]["seconds"], dtype=float)
+        axis.semilogy(
+            np.arange(1, len(seconds) + 1),
+            seconds,
+            ".",
+            ms=2.5,
+            alpha=0.6,
+            color=colour(method),
+            label=label(method),
+        )
+    axis.set(xlabel="problem", ylabel="milliseconds")
+    figure.legend(loc="outside upper center", ncols=3, markerscale=4, handletextpad=0.1)
+    return Picture(
+        "exp4_seconds",
+        "Time of each problem on a log axis; problems with a question stand out.",
+        "Inference time per problem, log axis.",
+        figure,
+    )

@@ -179,17 +179,21 @@ def _exp5(result: dict[str, Any]) -> list[Table]:
     ]  # fmt: skip
     if speed:
         made.append(Table("Times as fast as sampling", ("method", *shown), speed))
+    return made + _asked_per_sweep(result["methods"], shown)
+
+
+def _asked_per_sweep(methods: dict[str, Any], shown: list[str]) -> list[Table]:
     asked = [
         (f"{label(m)}, {n}", [_cell(c) for c in per_sweep])
         for m in ("kjit", "kjit program", "learned")
-        if m in result["methods"]
-        for n, per_sweep in zip(shown, result["methods"][m]["asked_per_sweep"], strict=False)
+        if m in methods
+        for n, per_sweep in zip(shown, methods[m]["asked_per_sweep"], strict=False)
     ]
-    if asked:
-        longest = max(len(cells) for _, cells in asked)
-        rows = [(name, [*cells, *[Cell("")] * (longest - len(cells))]) for name, cells in asked]
-        made.append(Table("Oracle calls in each sweep", ("sweep", *(str(k + 1) for k in range(longest))), rows))
-    return made
+    if not asked:
+        return []
+    longest = max(len(cells) for _, cells in asked)
+    rows = [(name, [*cells, *[Cell("")] * (longest - len(cells))]) for name, cells in asked]
+    return [Table("Oracle calls in each sweep", ("sweep", *(str(k + 1) for k in range(longest))), rows)]
 
 
 def _exp4(result: dict[str, Any]) -> list[Table]:

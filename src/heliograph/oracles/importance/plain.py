@@ -123,12 +123,7 @@ class _Work:
             t[:, ~np.isfinite(t).all(axis=0)] = 0.0
             here = float(log_w.max())
         if here > self.offset:
-            shrink = np.exp(self.offset - here)
-            self.w, self.wt = self.w * shrink, self.wt * shrink
-            squares = (self.w2, self.w2_here, self.w2t, self.w2tt)
-            self.w2, self.w2_here, self.w2t, self.w2tt = (b * shrink**2 for b in squares)
-            self.edges *= [shrink, shrink**2]
-            self.offset = here
+            self._measure_from(here)
         if self.offset == -np.inf:
             return  # nothing has a weight yet
         np.subtract(log_w, self.offset, out=w)
@@ -152,6 +147,15 @@ class _Work:
             across = first @ second
             self.w2tt[line.rows, line.rows] += [[first @ first, across], [across, second @ second]]
         self._keep_largest(w, a)
+
+    def _measure_from(self, offset: float) -> None:
+        """Divide all sums so that a log weight of `offset` counts 1."""
+        shrink = np.exp(self.offset - offset)
+        self.w, self.wt = self.w * shrink, self.wt * shrink
+        squares = (self.w2, self.w2_here, self.w2t, self.w2tt)
+        self.w2, self.w2_here, self.w2t, self.w2tt = (b * shrink**2 for b in squares)
+        self.edges *= [shrink, shrink**2]
+        self.offset = offset
 
     def _keep_largest(self, w: np.ndarray, a: np.ndarray) -> None:
         """The largest weights times the size of each port's T, among those that exceed what is kept."""
