@@ -162,3 +162,42 @@ def test_a_uniform_x_takes_the_mixture_forwards():
     np.testing.assert_allclose(sent.variance, [0.3, 0.7] @ (v + (np.array([0.0, 2.0]) - mean) ** 2), rtol=1e-11)
     for to in ("s", "mean0", "precision1"):
         assert np.allclose(Mixture().message(to, incoming).naturals, 0.0, atol=1e-12)
+
+
+def incoming_of_a_mixture(rng, n=20):
+    """Messages to a mixture of three components, whose second precision is known."""
+    incoming = {"s": Categorical(rng.dirichlet(np.ones(3), n)), "x": Gaussian.point_mass(rng.normal(0, 3, n))}
+    for k in range(3):
+        incoming[f"mean{k}"] = Gaussian.from_naturals((rng.standard_normal(n), rng.gamma(2.0, size=n)))
+        incoming[f"precision{k}"] = Gamma(2.0 + rng.random(n), 1.0 + rng.random(n))
+    incoming["precision1"] = Gamma.point_mass(rng.gamma(2.0, size=n))
+    return incoming
+
+
+def same_bits(a, b):
+    return all(np.array_equal(p, q) for p, q in zip(a.naturals, b.naturals, strict=True))
+
+
+def test_a_mixture_that_kept_its_tilts_answers_as_a_new_one_to_the_last_bit():
+    """Also where an array was changed in place."""
+    rng = np.random.default_rng(2)
+    used = Mixture(3)
+    incoming = incoming_of_a_mixture(rng)
+    ports = [p for p in used.ports if p not in ("x", "precision1")]
+    for change in (None, "mean0", "precision2", "mean1", None):
+        if change is not None:
+            incoming[change].naturals[1][:] *= 1.5
+        for port in ports:
+            assert same_bits(used.message(port, incoming), Mixture(3).message(port, incoming))
+
+
+def test_a_mixture_computes_each_tilt_once_while_its_messages_stay(monkeypatch):
+    from heliograph.factors import mixture
+
+    calls = []
+    compute = mixture.tilt_of_precision
+    monkeypatch.setattr(mixture, "tilt_of_precision", lambda *a: calls.append(a) or compute(*a))
+    factor, incoming = Mixture(3), incoming_of_a_mixture(np.random.default_rng(0))
+    for port in ("s", "mean0", "precision0", "mean1", "mean2", "precision2"):
+        factor.message(port, incoming)
+    assert len(calls) == 3

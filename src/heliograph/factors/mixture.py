@@ -23,6 +23,8 @@ from heliograph.numerics.special import logsumexp
 
 __all__ = ["Mixture"]
 
+_NO_POINTS = np.zeros(0)  # stands for the points of messages that have none, where messages are compared
+
 
 class Mixture(Factor):
     """``N(x; mean_k, 1 / precision_k)`` where ``s = k``, for K components at the ports mean0, precision0, mean1, ...
@@ -46,6 +48,7 @@ class Mixture(Factor):
     def __init__(self, n: int = 2, one_precision: bool = False) -> None:
         self.n = n
         self.one_precision = one_precision  # all components have the same one, at a single port named "precision"
+        self._latest: dict[int, tuple[list[np.ndarray], TiltOfPrecision]] = {}  # by component, see `_tilt`
         means = [f"mean{k}" for k in range(n)]
         precisions = ["precision"] if one_precision else [f"precision{k}" for k in range(n)]
         pairs = (
@@ -89,6 +92,20 @@ class Mixture(Factor):
         log_weight = np.where(given.valid[..., None], given.log_p + given.log_z, 0.0)
         return np.where(given.valid, logsumexp(log_weight, axis=-1), np.inf)
 
+    def _tilt(self, k: int, x: Gaussian, mean: Gaussian, precision: Gamma) -> TiltOfPrecision:
+        """The tilt of one component, the latest one again where its messages are the same.
+
+        A sweep asks for 2 K + 1 directions, and what one of them changes concerns one component. The messages are compared by
+        value with copies, as a sequential run changes arrays in place.
+        """
+        key = [a for m in (x, mean, precision) for a in (*m.naturals, _NO_POINTS if m.point is None else m.point)]
+        latest = self._latest.get(k)
+        if latest is not None and _same(latest[0], key):
+            return latest[1]
+        tilt = tilt_of_precision(x, mean, precision)
+        self._latest[k] = [a.copy() for a in key], tilt
+        return tilt
+
     def _components(self, port: str) -> list[int]:
         """The components that have the precision of that port."""
         return list(range(self.n)) if self.one_precision else [int(port[9:])]
@@ -106,7 +123,7 @@ class Mixture(Factor):
         shape = np.broadcast_shapes(*(m.shape for m in (s, x, *means, *precisions)))
         s, x = s.broadcast_to(shape), x.broadcast_to(shape)
         means, precisions = [m.broadcast_to(shape) for m in means], [m.broadcast_to(shape) for m in precisions]
-        tilts = [tilt_of_precision(x, m, p) for m, p in zip(means, precisions, strict=True)]
+        tilts = [self._tilt(k, x, m, p) for k, (m, p) in enumerate(zip(means, precisions, strict=True))]
         log_p = s.log_p
         tame = np.stack([m.proper & p.proper for m, p in zip(means, precisions, strict=True)], axis=-1)
         log_z = np.stack([t.log_z for t in tilts], axis=-1)
@@ -114,6 +131,10 @@ class Mixture(Factor):
         log_z = np.where(np.isfinite(log_z), log_z, 0.0)
         probability = branch_probabilities(log_p + log_z, valid)
         return _Given(s, x, means, precisions, tilts, log_p, log_z, valid, probability)
+
+
+def _same(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
+    return all(np.array_equal(p, q, equal_nan=True) for p, q in zip(a, b, strict=True))
 
 
 class _Given(NamedTuple):
@@ -141,10 +162,14 @@ def _part(given: _Given, k: int, target: Gaussian, other: Gaussian) -> tuple[np.
     """Gap, variance and gain of x or of mean_k, were k the component."""
     precision = given.precisions[k]
     at = precision.is_point
+    known = None
+    if np.any(at):
+        known = met(target, add_noise(other, 1.0 / np.where(at, precision.mean, 1.0)))
+        if at.all():
+            return known
     mixed = given.tilts[k].mixed(target, other, 1.0)
-    if not np.any(at):
+    if known is None:
         return mixed.gap, mixed.variance, mixed.gain
-    known = met(target, add_noise(other, 1.0 / np.where(at, precision.mean, 1.0)))
     return tuple(np.where(at, p, q) for p, q in zip(known, mixed, strict=True))  # type: ignore[return-value]
 
 

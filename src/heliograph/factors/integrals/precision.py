@@ -56,6 +56,9 @@ class TiltOfPrecision(NamedTuple):
 def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: float = 1.0) -> TiltOfPrecision:
     """Integrate over the precision, row by row; N^power is N with precision times power, up to powers of precision."""
     shape = x.shape
+    if precision.point is not None and precision.is_point.all():
+        log_z, nothing = _at_known_precision(x, mean, precision, power), np.zeros(shape, dtype=bool)
+        return TiltOfPrecision(nothing, x.is_uniform | mean.is_uniform, log_z, np.ones(shape), np.ones(shape), [])
     # f^power = N(y; 0, 1 / (power tau)) tau^((power - 1) / 2) (2 pi)^((1 - power) / 2) power^(-1/2)
     a = precision.naturals[0] + 1.0 + 0.5 * (power - 1.0)
     b = precision.naturals[1]
@@ -104,12 +107,17 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
                 out[0][rows] = rule.log_z + at_centre + constant - 0.5 * _LOG_2PI + 0.5 * np.log(power)
     # reshape(-1) of a fresh array is a view, so the loop has filled these in
     if np.any(at):
-        v = 1.0 / np.where(at, precision.mean, 1.0) / power
-        known = gaussian_overlap(add_noise(mean, v), x) + add_noise_log_scale(mean, v)
-        if power != 1.0:
-            known = known + 0.5 * (1 - power) * (_LOG_2PI + np.log(v * power)) - 0.5 * np.log(power)
-        log_z = np.where(at, known, log_z)
+        log_z = np.where(at, _at_known_precision(x, mean, precision, power), log_z)
     return TiltOfPrecision(wide | half_open, silent, log_z, mean_tau, gap, rules)
+
+
+def _at_known_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: float) -> np.ndarray:
+    """``log Z`` in closed form, where the precision is a point mass; 1 is taken for it elsewhere."""
+    v = 1.0 / np.where(precision.is_point, precision.mean, 1.0) / power
+    log_z = gaussian_overlap(add_noise(mean, v), x) + add_noise_log_scale(mean, v)
+    if power != 1.0:
+        log_z = log_z + 0.5 * (1 - power) * (_LOG_2PI + np.log(v * power)) - 0.5 * np.log(power)
+    return log_z
 
 
 def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_noise: bool) -> Rule:
