@@ -65,6 +65,6 @@ def test_on_plates_of_60_it_does_not_claim_better_than_it_is(runs):
 
 @pytest.mark.parametrize(("n", "reference"), [(200, "none"), (200, "auto"), (60, "auto")])
 def test_it_does_not_claim_better_than_it_is_on_other_plates_either(n, reference):
-    # errors of a few noisy labels pull all rows of a plate the same way, so they are counted as one (decision 0204)
+    # errors of a few noisy labels pull all rows of a plate the same way, so they are counted as one (decision 0016)
     realised, stated = np.array([solve(k, n, reference)[:2] for k in range(N_PROBLEMS)]).T
     assert (realised <= stated).mean() >= 0.95

@@ -128,7 +128,7 @@ def _settings(
         return {"operator": "ask", "oracle": answering}
     if method == "kjit":
         return {"operator": Kjit(**given), "oracle": answering}
-    if method in ("kjit text", "kjit program"):  # the columns of docs/decisions/0020, whole
+    if method in ("kjit text", "kjit program"):  # the columns of docs/decisions/0009, whole
         return {"operator": Kjit(**{"settings": method.removeprefix("kjit "), **given}), "oracle": answering}
     if method == "neural":
         size = {"messages": 5000, "max_iter": 1000, **given}

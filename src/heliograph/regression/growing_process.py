@@ -1,7 +1,7 @@
 """A Gaussian process that grows with its labels and chooses its widths anew whenever they have doubled.
 
 Up to some hundred labels it is the exact process. Beyond, it is a process on landmarks, and rows that those leave in doubt
-are predicted once more from their nearest labels (docs/decisions/0207). Which of them answers is not the caller's concern:
+are predicted once more from their nearest labels (docs/decisions/0019). Which of them answers is not the caller's concern:
 all three are behind `append`, `predict` and `choose`.
 """
 

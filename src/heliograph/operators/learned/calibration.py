@@ -20,7 +20,7 @@ _MEMORY = 100  # observations after which an old one has lost most of its weight
 _MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not rule for ever
 _LEAST_RATIO = 1e-4  # and for no less, on the logarithm: one lucky row proves little
 _LOG_BIAS = 0.577  # by which the mean logarithm of honest ratios (chi-squared, two degrees of freedom) is below 0
-_BELIEVED = 0.5  # of that logarithm: asked rows are not the trusted ones (chosen on measured coverage, decision 0224)
+_BELIEVED = 0.5  # of that logarithm: asked rows are not the trusted ones (chosen on measured coverage, decision 0035)
 _KEPT = 2000
 
 

@@ -3,12 +3,12 @@
 `tolerance` is what the whole posterior may be wrong by. The errors of n messages that reach the same unknowns add between
 two limits: independent ones to ``sum kl``, ones that all pull the same way to ``sum kl_i / h_i``, where h_i (the leverage)
 is the share of the belief's information that the message itself brings. That is a bound for Gaussian beliefs to first
-order, since the leverages of rows that share d unknowns sum to d at most (docs/decisions/0204). The errors of one
+order, since the leverages of rows that share d unknowns sum to d at most (docs/decisions/0016). The errors of one
 regression do pull the same way.
 
 A row is asked about when its expected KL is above a limit chosen so that what is left is within the tolerance together,
 when it is like no row that has a label, when its message would be improper beyond doubt, or as an audit
-(docs/decisions/0205). The functions here are pure: records and arrays in, records and arrays out.
+(docs/decisions/0017). The functions here are pure: records and arrays in, records and arrays out.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ BATCH_SHARE = 2  # labels for each row of a larger batch: what half as many labe
 # ---- when a reference, or a lattice, serves --------------------------------------------------------------------------
 SLOW_CALL = 2.0  # seconds of processor time for the reference of one message: unusable at every message
 SLOW_EVALUATION = 1e-4  # seconds an evaluation; far from both sides, so that a busy machine decides nothing
-LEAST_DOUBT = 1e-6  # nats: no reference is surer of itself (docs/decisions/0203)
+LEAST_DOUBT = 1e-6  # nats: no reference is surer of itself (docs/decisions/0015)
 BLOCK = 8192  # rows seen at once: memory is bounded, and a call for fewer costs more per row
 SETTLED_ROWS = 3000  # rows settled without asking before a lattice is laid: its first cells cost as much as they save
 LATTICE_SHARE = 0.05  # of what a message may be wrong by, that interpolation may add
@@ -208,7 +208,7 @@ def improper_rows(prediction: Prediction, trust: Trust) -> np.ndarray | None:
 def stated_kl(kl: np.ndarray, trust: Trust) -> np.ndarray:
     """What is stated of predictions that were decided by `kl`: less, where predictions fared better than expected.
 
-    That they did says nothing of the noise of labels, which all of them share (docs/decisions/0224).
+    That they did says nothing of the noise of labels, which all of them share (docs/decisions/0035).
     """
     if trust.stated < trust.factor:
         return np.maximum(kl * (trust.stated / trust.factor), np.minimum(kl, trust.label_kl))

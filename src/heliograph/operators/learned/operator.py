@@ -1,6 +1,6 @@
 """The default operator: learn the correction to a cheap reference, and ask while that may be wrong by too much.
 
-What is learned is how the belief differs from a reference belief on the chart of its family (docs/decisions/0201), by a
+What is learned is how the belief differs from a reference belief on the chart of its family (docs/decisions/0013), by a
 Gaussian process on what is seen of the messages. This file reads top to bottom as the algorithm. One call settles every row
 of a plate:
 

@@ -15,7 +15,7 @@ __all__ = ["Outcome", "answered"]
 
 
 def answered(rows: np.ndarray, statement: Statement) -> Settled:
-    """Settle rows as an oracle says; what it does not know is wrong by infinitely much (docs/decisions/0225)."""
+    """Settle rows as an oracle says; what it does not know is wrong by infinitely much (docs/decisions/0036)."""
     kl = np.where(statement.failed, np.inf, statement.kl)
     return Settled(rows, statement.value, kl, failed=statement.failed)
 

@@ -136,7 +136,7 @@ class Correction:
     def smooth(self, view: View, found: Sequence[Settled], tolerance: float, novelty: float) -> Settled | None:
         """Rows that the regression makes better than the answers it had: noisier ones than `tolerance`; None if none.
 
-        What the regression makes of all answers is then sent in place of the row's own (docs/decisions/0204).
+        What the regression makes of all answers is then sent in place of the row's own (docs/decisions/0016).
         """
         noisy = np.zeros(len(view.inputs))
         for part in found:

@@ -1,4 +1,4 @@
-"""Cheap reference beliefs (docs/decisions/0202): whether a plate gets them, from whom, and whether that is fast enough."""
+"""Cheap reference beliefs (docs/decisions/0014): whether a plate gets them, from whom, and whether that is fast enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lattice in place of the process, for plates of one kind that have long been settled without asking (docs/decisions/0209).
+"""A lattice in place of the process, for plates of one kind that have long been settled without asking (docs/decisions/0021).
 
 Shortcuts are kept by port; `read` and `note_settled` are all that the operator calls.
 """
