@@ -16,7 +16,7 @@ CITED = re.compile(r"\bdecisions?[/ ](\d{4})(-[a-z0-9-]+\.md)?")
 
 
 def test_numbers_have_no_gaps():
-    assert NUMBERS == [f"{k:04d}" for k in range(1, len(PAGES) + 1)]
+    assert [f"{k:04d}" for k in range(1, len(PAGES) + 1)] == NUMBERS
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
