@@ -1,3 +1,4 @@
+# pyright: basic
 """The start of a run with mixtures: points are clustered, and the first messages are the conjugate ones given the clusters.
 
 Components that begin alike stay alike, and components that begin at random have messages so far from any fixed point that EP
