@@ -9,7 +9,7 @@ the estimate may be wrong by, or where no error is known, and ``allow`` where th
 
 Whatever the policy, a message that is not finite or would make the receiving belief improper where it was proper is skipped.
 And no belief loses more than three quarters of its precision (the shape and rate of a Gamma, the counts of a Beta or Dirichlet) in
-one sweep: what a plate sends to such an entry is shortened, and a sweep in which that happened is not the last.
+one sweep: what a formula sends to such an entry is shortened, and a sweep in which that happened is not the last.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ class Proposal(NamedTuple):
     policy: str
     error: np.ndarray | None = None  # nats that each message may be wrong by, where that is known
     failed: np.ndarray | None = None  # rows that have no new message
+    exact: bool = False  # a formula's: shortened where a belief would lose too much; estimates are left to the policy
 
 
 class Delivered(NamedTuple):
@@ -47,7 +48,10 @@ def deliver(exchange: Exchange, plate: Plate, task: Task, proposal: Proposal, da
     delivered = Delivered(message, checked.n_improper)
     if damping:
         message = old**damping * message ** (1.0 - damping)
-    _store(exchange, plate, task, old, message, rows)
+    if proposal.exact and rows is None and exchange.sweep > 0:
+        _store_shortened(exchange, plate, task, old, message)
+    else:
+        exchange.tables.store(plate, task.to, message, rows)
     counts = exchange.counts
     counts.n_messages += message.size
     counts.n_improper += checked.n_improper
@@ -55,24 +59,23 @@ def deliver(exchange: Exchange, plate: Plate, task: Task, proposal: Proposal, da
     return delivered
 
 
-def _store(exchange: Exchange, plate: Plate, task: Task, old: Family, message: Family, rows: Rows) -> None:
-    """Store new messages, shortened where a belief would lose too much of its precision in this sweep.
+def _store_shortened(exchange: Exchange, plate: Plate, task: Task, old: Family, message: Family) -> None:
+    """Store new messages of a sweep, shortened where a belief would lose too much of its precision.
 
-    Messages that are sent only once, as those of priors, are never shortened. Nor are single elements: they are sent one after the
+    Messages that are sent only once, as those of priors, never come here. Nor do single elements: they are sent one after the
     other, each to a belief that the policy keeps proper.
     """
     tables, edge = exchange.tables, plate.edges[task.to]
-    whole = rows is None and exchange.sweep > 0 and old.point is None and message.point is None
-    if not (whole and lowers(message, old)):
-        tables.store(plate, task.to, message, rows)
+    if old.point is not None or message.point is not None or not lowers(message, old):
+        tables.store(plate, task.to, message, None)
         return
     node = tables.graph.nodes[edge.node]
     now = tables.total(node)
     before = exchange.began.setdefault(edge.node, now)
-    tables.store(plate, task.to, message, rows)
+    tables.store(plate, task.to, message, None)
     step = allowed_step(before, now, tables.total(node))
     if step is None:
         return
     step = step if edge.index is None else step[edge.index]
-    tables.store(plate, task.to, old ** (1.0 - step) * message**step, rows)
+    tables.store(plate, task.to, old ** (1.0 - step) * message**step, None)
     exchange.counts.n_shortened += int((step < 1.0).sum())

@@ -54,7 +54,7 @@ class PlainPlate:
         if power != 1.0:
             new = new ** (1.0 / power)
         policy = "allow" if exchange.policy == "auto" else exchange.policy
-        deliver(exchange, plate, task, Proposal(new, incoming.get(task.to), policy), damping, rows)
+        deliver(exchange, plate, task, Proposal(new, incoming.get(task.to), policy, exact=True), damping, rows)
 
     def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
         """Send the same direction once more."""
