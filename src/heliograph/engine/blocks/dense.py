@@ -18,7 +18,7 @@ from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows, image, is_base, take
 from heliograph.engine.blocks.sparse import known_log_density
-from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, conditioned_cavities
+from heliograph.engine.blocks.system import Sites, VectorSites
 from heliograph.factors import dot_backward, dot_forward
 
 __all__ = ["DenseSystem", "Solution"]
@@ -92,16 +92,6 @@ class DenseSystem:
         mean += root @ (root.T @ (b - q @ mean))  # one step of refinement
         lost = float((size / (diagonal * diagonal)).max())
         return Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q), lost)
-
-    def cavities(self, chosen: np.ndarray, sites: Sites) -> Cavities | None:
-        """The system is solved without all of them, and each is then conditioned on the others."""
-        some = np.ones(len(sites.tau))
-        some[chosen] = 0.0
-        rest = self.solve(sites._replace(shift=some * sites.shift, tau=some * sites.tau))
-        if rest is None:
-            return None
-        rows = take(self.site_rows, chosen)
-        return conditioned_cavities(chosen, sites, self.means(rows, rest), self.covariance(rows, rows, rest))
 
     def naturals(self, rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray] | None:
         """Shift and precision of rows that are all base scalars in their order; None of any others."""

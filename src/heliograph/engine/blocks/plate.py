@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from heliograph.engine.blocks.choosing import system_for
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
-from heliograph.engine.blocks.system import Cavities, Sites, VectorSites
+from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
@@ -123,7 +123,7 @@ class BlockFactor(Factor):
             return None
         mean, variance = self.system.marginals(solution)
         strong = np.flatnonzero(tau * variance[: self.n_sites] > 1.0 - _DOMINATED)
-        cavities = self.system.cavities(strong, said) if len(strong) and not places else None
+        cavities = cavities_of(self.system, strong, said) if len(strong) and not places else None
         return Joint(solution, mean, variance, cavities)
 
     def marginal(self, port: str, joint: Joint) -> Family:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows, image, take
-from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, conditioned_cavities
+from heliograph.engine.blocks.system import Sites, VectorSites
 from heliograph.numerics import sparse
 
 __all__ = ["SparseSolution", "SparseSystem", "as_numeric"]
@@ -126,16 +126,6 @@ class SparseSystem:
     def log_mass(self, solution: SparseSolution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
         return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
-
-    def cavities(self, chosen: np.ndarray, sites: Sites) -> Cavities | None:
-        """The system is solved without all of them, and each is then conditioned on the others."""
-        some = np.ones(len(sites.tau))
-        some[chosen] = 0.0
-        rest = self.solve(sites._replace(shift=some * sites.shift, tau=some * sites.tau))
-        if rest is None:
-            return None
-        rows = take(self.site_rows, chosen)
-        return conditioned_cavities(chosen, sites, self.means(rows, rest), self.covariance(rows, rows, rest))
 
 
 def known_log_density(known: Known, mean: np.ndarray) -> float:

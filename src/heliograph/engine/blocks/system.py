@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from heliograph.engine.blocks.rows import Rows
+from heliograph.engine.blocks.rows import Rows, take
 
-__all__ = ["Cavities", "Sites", "System", "VectorSites", "conditioned_cavities"]
+__all__ = ["Cavities", "Sites", "System", "VectorSites", "cavities_of"]
 
 _MOST_APART = 32  # sites that are conditioned on one another one by one
 
@@ -80,12 +80,22 @@ class System(Protocol):
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
         ...
 
-    def cavities(self, chosen: np.ndarray, sites: Sites) -> Cavities | None:
-        """The beliefs of some sites' expressions without their own sites, none of which is subtracted."""
-        ...
+
+def cavities_of(system: System, chosen: np.ndarray, sites: Sites) -> Cavities | None:
+    """The beliefs of some sites' expressions without their own sites, none of which is subtracted.
+
+    The system is solved without all of them, and each is then conditioned on the others. None where that is no distribution.
+    """
+    some = np.ones(len(sites.tau))
+    some[chosen] = 0.0
+    rest = system.solve(sites._replace(shift=some * sites.shift, tau=some * sites.tau))
+    if rest is None:
+        return None
+    rows = take(system.site_rows, chosen)
+    return _conditioned_cavities(chosen, sites, system.means(rows, rest), system.covariance(rows, rows, rest))
 
 
-def conditioned_cavities(chosen: np.ndarray, sites: Sites, mean: np.ndarray, covariance: np.ndarray) -> Cavities:
+def _conditioned_cavities(chosen: np.ndarray, sites: Sites, mean: np.ndarray, covariance: np.ndarray) -> Cavities:
     """The belief of each expression given the sites of the others, from one without all of these sites.
 
     Parameters
