@@ -40,9 +40,9 @@ from heliograph.families import (
     Gamma,
     Gaussian,
     MultivariateGaussian,
-    concatenate,
 )
 from heliograph.graph import Variable
+from heliograph.graph.joining import concatenate, stack
 
 try:
     __version__ = version("heliograph")
@@ -81,6 +81,7 @@ __all__ = [
     "factor",
     "infer",
     "load_factor",
+    "stack",
     "steps",
     "supported",
 ]

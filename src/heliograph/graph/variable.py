@@ -8,12 +8,16 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.graph.check import as_floats
+from heliograph.families import MultivariateGaussian
+from heliograph.graph.check import as_floats, check_matrix
 from heliograph.graph.draft import Draft
-from heliograph.graph.language.functions import between, greater, multiply
-from heliograph.graph.language.linear import add, dot, scale, subtract
-from heliograph.graph.quantity import Quantity
+from heliograph.graph.language.arrays import components, matmul, mean, total
+from heliograph.graph.language.functions import between, exp, greater, multiply
+from heliograph.graph.language.linear import add, scale, subtract
+from heliograph.graph.magnitude import Magnitude
+from heliograph.graph.quantity import Quantity, reaches_inside
 from heliograph.graph.records import Graph, Node
+from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
 from heliograph.numerics.checks import in_words
 
 __all__ = ["Variable", "build", "state"]
@@ -73,11 +77,18 @@ class Variable(Quantity):
     """An array of random quantities in a model.
 
     Supports ``+ - *`` with numbers, arrays and other variables, ``X @ w``, indexing with integers, slices and integer
-    arrays (repeats allowed), ``abs(x) < c``, and the comparisons ``a > b`` that make constraints or Bernoulli variables.
+    arrays (repeats allowed), sums and means along an axis, NumPy's functions where there is a factor for them
+    (``np.exp``, ``np.maximum``, ...), ``abs(x) < c``, and the comparisons ``a > b`` that make constraints or Bernoulli
+    variables. A vector behaves as an array of its entries: ``w[2]``, ``w[:3]``, ``w.sum()``.
+
+    >>> import heliograph as hg
+    >>> model = hg.Model()
+    >>> x = model.gaussian("x", np.zeros((2, 3)), sd=1.0)
+    >>> x.sum(axis=1).shape, x.T.shape, len(x), np.concatenate([x[0], x[1]]).shape
+    ((2,), (3, 2), 2, (6,))
     """
 
     __slots__ = ("model",)
-    __array_ufunc__ = None  # so that ``ndarray @ variable`` comes to us
 
     def __init__(self, model: ModelLike, node: Node, index: np.ndarray | None = None) -> None:
         super().__init__(node, index)
@@ -100,13 +111,42 @@ class Variable(Quantity):
                 f"variable {self.name!r} cannot be indexed by the random variable {key.name!r}; "
                 "use model.mixture(name, selector, means, ...) to let a variable choose"
             )
-        part = self.part(key)
+        part = self._scalars if reaches_inside(self, key) else self
+        part = part.part(key)
         return Variable(self.model, part.node, part.index)
 
+    @property
+    def _scalars(self) -> Variable:
+        """The entries of vectors as an array of scalars; an array of scalars itself."""
+        return self if self.family is not MultivariateGaussian else build(self.model, components, self)
+
     def __iter__(self) -> Iterator[Variable]:
-        if not self.shape:
-            raise TypeError(f"variable {self.name!r} is a scalar and cannot be iterated over")
-        return (self[i] for i in range(self.shape[0]))
+        n = len(self)
+        return (self[i] for i in range(n))
+
+    def __len__(self) -> int:
+        shape = self.shape or self._scalars.shape
+        if not shape:
+            raise TypeError(f"variable {self.name!r} is a scalar: it has no length and cannot be iterated over")
+        return shape[0]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> Variable:
+        """The same entries with the axes in reverse order."""
+        return Variable(self.model, self.node, np.transpose(self.entries()))
+
+    def sum(self, axis: Any = None, dtype: None = None, out: None = None) -> Variable:
+        """The sum of the entries along an axis, or of all; `dtype` and `out` are there for ``np.sum`` only."""
+        return build(self.model, total, self, axis)
+
+    def mean(self, axis: Any = None, dtype: None = None, out: None = None) -> Variable:
+        """The mean of the entries along an axis, or of all; `dtype` and `out` are there for ``np.mean`` only."""
+        return build(self.model, mean, self, axis)
 
     def reshape(self, *shape: Any) -> Variable:
         """The same entries in another shape."""
@@ -154,22 +194,70 @@ class Variable(Quantity):
         return build(self.model, scale, self, 1.0 / other)
 
     def __pow__(self, exponent: Any) -> Variable:
+        if isinstance(exponent, (int, float)) and exponent == 1:
+            return self
         raise ModelError(
             f"variable {self.name!r}: a power has no factor of its own; write it as a function of one variable, for example "
             "@hg.factor(output=hg.Gaussian) def square(x): return x**2"
         )
 
-    __rpow__ = __pow__
+    def __rpow__(self, base: Any) -> Variable:
+        value = as_floats(f"base ** {self.name!r}: the base", base)
+        if (value <= 0).any():
+            raise ModelError(f"base ** {self.name!r}: the base must be greater than 0")
+        return build(self.model, exp, self * np.log(value))
+
+    # ---- NumPy's functions ---------------------------------------------------------------------------------------
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """One object: a variable is no array of numbers, and is not to be taken apart into one."""
+        whole = np.empty((), dtype=object)
+        whole[()] = self
+        return whole
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """``np.exp(x)``, ``array + x`` and the like, where the language has them."""
+        name: str = ufunc.__name__
+        if method == "__call__" and not kwargs:
+            if name in UFUNCS:
+                return build(self.model, UFUNCS[name], *inputs)
+            left, right = BY_OPERATOR.get(name, ("", ""))
+            if left and isinstance(inputs[0], Variable):
+                return getattr(inputs[0], left)(*inputs[1:])
+            if right:
+                return getattr(inputs[1], right)(inputs[0])
+        raise ModelError(no_function(f"np.{name}", self.name))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """``np.concatenate``, ``np.sum`` and the like, where the language has them."""
+        name: str = function.__name__
+        if name in JOINS:
+            parts, *rest = args
+            axis = rest[0] if rest else kwargs.get("axis", 0)
+            return build(self.model, JOINS[name], list(parts), axis)
+        if name in METHODS:
+            return as_method(name, args, kwargs)
+        raise ModelError(no_function(f"np.{name}", self.name))
 
     def __neg__(self) -> Variable:
         return build(self.model, scale, self, -1.0)
 
     def __matmul__(self, other: Any) -> Variable:
         if isinstance(other, Variable):
-            raise ModelError(f"{self.name!r} @ {other.name!r}: the product of two random vectors has no factor here")
-        return build(self.model, dot, other, self)
+            return self._dot(other)
+        return build(self.model, matmul, check_matrix(f"{self.name!r} @ X", other).T, self)
 
-    __rmatmul__ = __matmul__
+    def __rmatmul__(self, other: Any) -> Variable:
+        return build(self.model, matmul, other, self)
+
+    def _dot(self, other: Variable) -> Variable:
+        """The inner product of two random vectors, a sum of products."""
+        a, b = self._scalars, other._scalars
+        if a.shape[-1:] != b.shape[-1:] or not a.shape or len(b.shape) > 1:
+            raise ModelError(
+                f"{self.name!r} @ {other.name!r}: shapes {a.shape} and {b.shape}; write products of random arrays entry by entry, "
+                "for example (U[i] * V[j]).sum(axis=-1)"
+            )
+        return (a * b).sum(axis=-1)
 
     # ---- events -------------------------------------------------------------------------------------------------
     def __gt__(self, other: Any) -> Variable:
@@ -181,18 +269,5 @@ class Variable(Quantity):
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
 
-    def __abs__(self) -> _Magnitude:
-        return _Magnitude(self)
-
-
-class _Magnitude:
-    """``abs(x)``, good for ``abs(x) < bound`` only."""
-
-    def __init__(self, variable: Variable) -> None:
-        self.variable = variable
-
-    def __lt__(self, bound: Any) -> Variable:
-        bound = as_floats(f"abs({self.variable.name!r}) < bound: the bound", bound)
-        return build(self.variable.model, between, self.variable, -bound, bound)
-
-    __le__ = __lt__
+    def __abs__(self) -> Magnitude[Variable]:
+        return Magnitude(self, lambda bound: build(self.model, between, self, -bound, bound))
