@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families.reading import Reading
 
 __all__ = ["MOST", "draw_marginals"]
 
@@ -35,7 +34,7 @@ def draw_marginals(belief: Any, ax: Any = None, names: Sequence[str] | None = No
     if getattr(belief, "discrete", False):
         _bars(belief, ax, names)
     else:
-        _lines(belief.marginals() if isinstance(belief, Reading) else belief, ax, names)
+        _lines(belief.marginals(), ax, names)
     return ax
 
 
