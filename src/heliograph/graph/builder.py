@@ -15,6 +15,7 @@ from heliograph.graph.draw import render_dot, render_png, render_summary
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.mixture import mixture
+from heliograph.graph.language.spread import Spread
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
 from heliograph.graph.variable import Variable, build, state
@@ -57,19 +58,20 @@ class Builder:
         mean: Argument = 0.0,
         variance: Argument | None = None,
         *,
+        sd: Argument | None = None,
         precision: Argument | None = None,
         covariance: Any = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Gaussian variable: scalars with `variance` or `precision`, a vector with `covariance`.
+        """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
 
         `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
         `precision` may be a Gamma variable.
         """
         entries = Entries(size, observed, missing)
-        return build(self, continuous.gaussian, name, mean, variance, precision, covariance, entries)
+        return build(self, continuous.gaussian, name, mean, Spread(variance, sd, precision, covariance), entries)
 
     def gamma(
         self,
@@ -108,16 +110,18 @@ class Builder:
         means: Variable,
         variance: Argument | None = None,
         *,
+        sd: Argument | None = None,
         precision: Argument | None = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Gaussian variable whose component (mean, and variance or precision) is chosen by a Categorical or Bernoulli.
+        """A Gaussian variable whose component (mean, and variance, sd or precision) is chosen by a Categorical or Bernoulli.
 
         `means` is an array of K scalar Gaussian variables; `precision` may be one of K Gamma variables. A Bernoulli
         selector chooses component 1 when it is true and component 0 otherwise.
         """
-        return build(self, mixture, name, selector, means, variance, precision, Entries(None, observed, missing))
+        spread = Spread(variance, sd, precision)
+        return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
