@@ -139,7 +139,8 @@ def unknowns_of(sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[np.ndarr
         message = incoming[port]
         if not isinstance(message, Family):
             continue
-        axis, free = axis_of(type(message), message), ~message.is_point
+        axis: Any = axis_of(type(message), message)
+        free = ~message.is_point
         if axis.discrete:
             choices = np.where(free, choices * axis.n_values, choices)
         else:
