@@ -103,7 +103,7 @@ def test_names_that_nobody_has_are_answered_with_those_that_there_are() -> None:
     model, *_ = _written(_world(0, 5))
     with pytest.raises(ModelError, match=r"'z'.*'X', 'group'"):
         model.observe(z=1.0)
-    with pytest.raises(ModelError, match="exists already|exist already"):
+    with pytest.raises(ModelError, match="exist already"):
         model.data("X", [1.0])
 
 
@@ -149,15 +149,12 @@ def test_tables_with_labels_and_masks_are_taken_like_arrays() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("how", ["frame @ w", "series * a", "series + a", "a - series"])
-def test_arithmetic_with_tables_comes_to_the_variable(how: str) -> None:
+@pytest.mark.parametrize("how", ["series * a", "series + a", "a - series"])
+def test_arithmetic_with_series_comes_to_the_variable(how: str) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is an extra")
-    world = _world(6, 8)
-    frame, series = pandas.DataFrame(world["X"]), pandas.Series(world["X"][:, 0])
+    series = pandas.Series(_world(6, 8)["X"][:, 0])
     model = hg.Model()
-    w = model.gaussian("w", np.zeros(3), covariance=np.eye(3))
     a = model.gaussian("a", 0.0, variance=1.0)
-    z = {"frame @ w": lambda: frame @ w, "series * a": lambda: series * a, "series + a": lambda: series + a,
-         "a - series": lambda: a - series}[how]()  # fmt: skip
+    z = {"series * a": lambda: series * a, "series + a": lambda: series + a, "a - series": lambda: a - series}[how]()
     assert isinstance(z, hg.Variable)
     assert z.shape == (8,)

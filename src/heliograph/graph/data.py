@@ -130,7 +130,8 @@ def plain(value: Any) -> Any:
         return {k: plain(v) for k, v in cast("dict[Any, Any]", value).items()}
     if isinstance(value, tuple):
         inside = [plain(v) for v in cast("tuple[Any, ...]", value)]
-        return cast(Any, type(value))(*inside) if hasattr(cast(Any, value), "_fields") else tuple(inside)
+        kind: Any = cast(Any, value).__class__
+        return kind(*inside) if hasattr(kind, "_fields") else tuple(inside)
     if isinstance(value, list) and _holds_objects(cast("list[Any]", value)):
         return [plain(v) for v in cast("list[Any]", value)]
     return without_labels(cast(Any, value))

@@ -108,6 +108,7 @@ class Variable(Quantity):
 
     __slots__ = ("model",)
     __array_ufunc__ = None  # so that ``ndarray @ variable`` comes to us
+    __pandas_priority__ = 10_000  # and ``series * variable``
 
     def __init__(self, model: ModelLike, node: Node, index: np.ndarray | None = None) -> None:
         super().__init__(node, index)
