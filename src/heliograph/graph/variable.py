@@ -9,16 +9,17 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import MultivariateGaussian
-from heliograph.graph.check import as_floats, check_matrix
+from heliograph.graph.check import as_floats
+from heliograph.graph.data import Data, plain
 from heliograph.graph.draft import Draft
-from heliograph.graph.language.arrays import components, matmul, mean, total
-from heliograph.graph.language.functions import between, exp, greater, multiply
+from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
+from heliograph.graph.language.functions import between, greater, inner, multiply, power
 from heliograph.graph.language.linear import add, scale, subtract
 from heliograph.graph.magnitude import Magnitude
-from heliograph.graph.quantity import Quantity, reaches_inside
+from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
+from heliograph.graph.tape import Call
 from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
-from heliograph.numerics.checks import in_words
 
 __all__ = ["Variable", "build", "state"]
 
@@ -44,11 +45,22 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
-    made = state(model, function, *args, **kwargs)
-    return Variable(model, made.node, made.index)
+    made = _call(model, function, *args, **kwargs)
+    variable = Variable(model, made.node, made.index)
+    if not model.draft.busy:
+        model.draft.tape.append(Call(function, args, kwargs, variable))
+    return variable
 
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function of the language that makes no variable, all or nothing."""
+    result = _call(model, function, *args, **kwargs)
+    if not model.draft.busy:
+        model.draft.tape.append(Call(function, args, kwargs, None))
+    return result
+
+
+def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language for a model: it takes only variables of that model, and changes all or nothing."""
     for x in _variables([*args, *kwargs.values()]):
         if x.model is not model:
@@ -57,7 +69,7 @@ def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
                 "make a variable of this one, for example from a posterior with model.variable(name, message)"
             )
     with model.draft.transaction():
-        return function(model.draft, *args, **kwargs)
+        return cast(Any, function)(model.draft, *plain(args), **plain(kwargs))
 
 
 def _variables(arguments: Iterable[object]) -> Iterator[Variable]:
@@ -89,6 +101,7 @@ class Variable(Quantity):
     """
 
     __slots__ = ("model",)
+    __pandas_priority__ = 10_000  # so that ``series * variable`` comes to us
 
     def __init__(self, model: ModelLike, node: Node, index: np.ndarray | None = None) -> None:
         super().__init__(node, index)
@@ -111,24 +124,18 @@ class Variable(Quantity):
                 f"variable {self.name!r} cannot be indexed by the random variable {key.name!r}; "
                 "use model.mixture(name, selector, means, ...) to let a variable choose"
             )
-        part = self._scalars if reaches_inside(self, key) else self
-        part = part.part(key)
-        return Variable(self.model, part.node, part.index)
-
-    @property
-    def _scalars(self) -> Variable:
-        """The entries of vectors as an array of scalars; an array of scalars itself."""
-        return self if self.family is not MultivariateGaussian else build(self.model, components, self)
+        return build(self.model, part_of, self, key)
 
     def __iter__(self) -> Iterator[Variable]:
         n = len(self)
         return (self[i] for i in range(n))
 
     def __len__(self) -> int:
-        shape = self.shape or self._scalars.shape
-        if not shape:
+        if self.shape:
+            return self.shape[0]
+        if self.node.dimension is None or self.family is not MultivariateGaussian:
             raise TypeError(f"variable {self.name!r} is a scalar: it has no length and cannot be iterated over")
-        return shape[0]
+        return self.node.dimension
 
     @property
     def ndim(self) -> int:
@@ -138,7 +145,7 @@ class Variable(Quantity):
     @property
     def T(self) -> Variable:
         """The same entries with the axes in reverse order."""
-        return Variable(self.model, self.node, np.transpose(self.entries()))
+        return build(self.model, transposed, self)
 
     def sum(self, axis: Any = None, dtype: None = None, out: None = None) -> Variable:
         """The sum of the entries along an axis, or of all; `dtype` and `out` are there for ``np.sum`` only."""
@@ -150,16 +157,7 @@ class Variable(Quantity):
 
     def reshape(self, *shape: Any) -> Variable:
         """The same entries in another shape."""
-        if len(shape) == 1 and shape[0] is None:
-            raise ModelError(f"variable {self.name!r}: reshape takes whole numbers, not None")
-        try:
-            index = np.reshape(self.entries(), shape[0] if len(shape) == 1 else shape)
-        except (TypeError, ValueError) as error:
-            wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
-            raise ModelError(
-                f"variable {self.name!r} of shape {self.shape} cannot have the shape {wanted}: {error}"
-            ) from None
-        return Variable(self.model, self.node, index)
+        return build(self.model, reshaped, self, shape)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Variable:
@@ -184,14 +182,14 @@ class Variable(Quantity):
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "
                 "(numerator = quotient * denominator) or as a black-box factor with @hg.factor"
             )
-        other = as_floats(f"variable {self.name!r} is divided by something that", other)
-        if (other == 0).any():
+        divisor = as_floats(f"variable {self.name!r} is divided by something that", other)
+        if (divisor == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
-        if np.isinf(other).any():
+        if np.isinf(divisor).any():
             raise ModelError(
                 f"variable {self.name!r} is divided by infinity; multiply it by 0 if that is what is meant"
             )
-        return build(self.model, scale, self, 1.0 / other)
+        return build(self.model, scale, self, 1.0 / other if isinstance(other, Data) else 1.0 / divisor)
 
     def __pow__(self, exponent: Any) -> Variable:
         if isinstance(exponent, (int, float)) and exponent == 1:
@@ -202,10 +200,7 @@ class Variable(Quantity):
         )
 
     def __rpow__(self, base: Any) -> Variable:
-        value = as_floats(f"base ** {self.name!r}: the base", base)
-        if (value <= 0).any():
-            raise ModelError(f"base ** {self.name!r}: the base must be greater than 0")
-        return build(self.model, exp, self * np.log(value))
+        return build(self.model, power, base, self)
 
     # ---- NumPy's functions ---------------------------------------------------------------------------------------
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
@@ -243,21 +238,11 @@ class Variable(Quantity):
 
     def __matmul__(self, other: Any) -> Variable:
         if isinstance(other, Variable):
-            return self._dot(other)
-        return build(self.model, matmul, check_matrix(f"{self.name!r} @ X", other).T, self)
+            return build(self.model, inner, self, other)
+        return build(self.model, from_left, self, other)
 
     def __rmatmul__(self, other: Any) -> Variable:
         return build(self.model, matmul, other, self)
-
-    def _dot(self, other: Variable) -> Variable:
-        """The inner product of two random vectors, a sum of products."""
-        a, b = self._scalars, other._scalars
-        if a.shape[-1:] != b.shape[-1:] or not a.shape or len(b.shape) > 1:
-            raise ModelError(
-                f"{self.name!r} @ {other.name!r}: shapes {a.shape} and {b.shape}; write products of random arrays entry by entry, "
-                "for example (U[i] * V[j]).sum(axis=-1)"
-            )
-        return (a * b).sum(axis=-1)
 
     # ---- events -------------------------------------------------------------------------------------------------
     def __gt__(self, other: Any) -> Variable:

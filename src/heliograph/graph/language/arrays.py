@@ -15,12 +15,12 @@ from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import want
 from heliograph.graph.language.linear import dot, express, known_rows, scale, shown, whole_of
 from heliograph.graph.overlaps import resolve
-from heliograph.graph.quantity import Quantity
+from heliograph.graph.quantity import Quantity, reaches_inside
 from heliograph.graph.records import Affine, Inner, Term
 from heliograph.graph.sparse import is_sparse
 from heliograph.numerics.checks import in_words
 
-__all__ = ["components", "join", "matmul", "mean", "pile", "total"]
+__all__ = ["components", "from_left", "join", "matmul", "mean", "part_of", "pile", "reshaped", "total", "transposed"]
 
 _LONG = 32  # terms of one sum, beyond which it is written as one inner product with a row of ones
 
@@ -77,6 +77,29 @@ def _sum_rows(x: Any, entries: np.ndarray) -> Any:
 
 def _as_shape(x: Quantity, shape: tuple[int, ...]) -> Quantity:
     return Quantity(x.node, x.entries().reshape(shape))
+
+
+# ---- entries -----------------------------------------------------------------------------------------------------
+def part_of(draft: Draft, x: Quantity, key: Any) -> Quantity:
+    """Some entries, as NumPy would index them; beyond the axes of a plate of vectors, entries of the vectors."""
+    return (components(draft, x) if reaches_inside(x, key) else x).part(key)
+
+
+def transposed(draft: Draft, x: Quantity) -> Quantity:
+    """The same entries with the axes in reverse order."""
+    return Quantity(x.node, np.transpose(x.entries()))
+
+
+def reshaped(draft: Draft, x: Quantity, shape: tuple[Any, ...]) -> Quantity:
+    """The same entries in another shape."""
+    if len(shape) == 1 and shape[0] is None:
+        raise ModelError(f"variable {x.name!r}: reshape takes whole numbers, not None")
+    try:
+        index = np.reshape(x.entries(), shape[0] if len(shape) == 1 else shape)
+    except (TypeError, ValueError) as error:
+        wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
+        raise ModelError(f"variable {x.name!r} of shape {x.shape} cannot have the shape {wanted}: {error}") from None
+    return Quantity(x.node, index)
 
 
 # ---- joined arrays -----------------------------------------------------------------------------------------------
@@ -201,3 +224,8 @@ def matmul(draft: Draft, x: Any, w: Quantity) -> Quantity:
             )
         return pile(draft, [dot(draft, matrix, w.part((slice(None), k))) for k in range(w.shape[1])], -1)
     return dot(draft, x, w)
+
+
+def from_left(draft: Draft, w: Quantity, x: Any) -> Quantity:
+    """``w @ X`` with a matrix of numbers."""
+    return matmul(draft, check_matrix(f"{w.name!r} @ X", x).T, w)

@@ -10,16 +10,29 @@ from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Between, Exp, Factor, GammaScale, Log, Logistic, Maximum, Positive, Product, Select
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.affine import combine
-from heliograph.graph.check import check_bound, check_number
+from heliograph.graph.check import check_bound, check_number, check_positive
 from heliograph.graph.draft import Draft
-from heliograph.graph.language.arrays import components
+from heliograph.graph.language.arrays import components, total
 from heliograph.graph.language.children import Kind, as_gaussian, derived, fit, want
 from heliograph.graph.language.linear import express, known_rows, scale, shown, subtract, whole_of
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Affine
 
-__all__ = ["between", "black_box", "exp", "greater", "log", "maximum", "minimum", "multiply", "select", "sigmoid"]
+__all__ = [
+    "between",
+    "black_box",
+    "exp",
+    "greater",
+    "inner",
+    "log",
+    "maximum",
+    "minimum",
+    "multiply",
+    "power",
+    "select",
+    "sigmoid",
+]
 
 
 def exp(draft: Draft, z: object) -> Quantity:
@@ -88,6 +101,23 @@ def multiply(draft: Draft, a: Quantity, b: Any) -> Quantity:
     for x in (a, b):
         want(f"{a.name} * {b.name}", "argument", x, Gaussian)
     return derived(draft, f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Kind(Gaussian))
+
+
+def inner(draft: Draft, a: Quantity, b: Quantity) -> Quantity:
+    """``a @ b`` of random vectors, a sum of products."""
+    left, right = components(draft, a), components(draft, b)
+    if left.shape[-1:] != right.shape[-1:] or not left.shape or len(right.shape) > 1:
+        raise ModelError(
+            f"{a.name!r} @ {b.name!r}: shapes {left.shape} and {right.shape}; write products of random arrays entry by entry, "
+            "for example (U[i] * V[j]).sum(axis=-1)"
+        )
+    return total(draft, multiply(draft, left, right), -1)
+
+
+def power(draft: Draft, base: Any, x: Quantity) -> Quantity:
+    """``base ** x`` for a positive base."""
+    value = check_positive(f"base ** {x.name}", "base", base)
+    return exp(draft, scale(draft, x, np.log(value)))
 
 
 def _scaled_gamma(draft: Draft, a: Quantity, constant: Any) -> Quantity:
