@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -203,11 +203,13 @@ class Variable(Quantity):
         return build(self.model, power, base, self)
 
     # ---- NumPy's functions ---------------------------------------------------------------------------------------
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        """One object: a variable is no array of numbers, and is not to be taken apart into one."""
-        whole = np.empty((), dtype=object)
-        whole[()] = self
-        return whole
+    if not TYPE_CHECKING:  # for which ``matrix @ variable`` would be an array
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            """One object: a variable is no array of numbers, and is not to be taken apart into one."""
+            whole = np.empty((), dtype=object)
+            whole[()] = self
+            return whole
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """``np.exp(x)``, ``array + x`` and the like, where the language has them."""
