@@ -85,15 +85,23 @@ class StepOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class InferOptions(StepOptions):
-    """`StepOptions`, and whether progress is shown.
+    """`StepOptions`, whether progress is shown, and what becomes of hyper-parameters.
 
     Attributes
     ----------
     progress
         True, False, or None for a terminal only.
+    integrate
+        "auto" integrates over every hyper-parameter; a list of them, or of variables (or their names), over these only, and
+        other hyper-parameters take their best value; False gives all their best value. docs/hyperparameters.md says how.
+    correct
+        Correct the evidence at every value of the hyper-parameters by importance sampling, for models where EP's own is not
+        accurate enough.
     """
 
     progress: bool | None = None
+    integrate: Any = "auto"
+    correct: bool = False
 
 
 P = ParamSpec("P")

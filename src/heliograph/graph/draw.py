@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from heliograph.errors import ModelError
+from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
 __all__ = ["render_dot", "render_png", "render_summary"]
 
 
-def render_summary(graph: Graph) -> str:
-    """Variables, then factors, as two tables."""
+def render_summary(graph: Graph, hypers: Sequence[Hyper] = ()) -> str:
+    """Variables and hyper-parameters, then factors, as two tables."""
     rows = [("variable", "family", "shape", "observed")]
     for node in graph.nodes:
         family = node.family.__name__ + (f"({node.dimension})" if node.dimension else "")
         rows.append((node.name, family, str(node.shape), _seen(node)))
+    for hyper in hypers:
+        if hyper.node is None:
+            rows.append((hyper.name, hyper.prior.words, str(hyper.prior.shape), ""))
     below = [("factor", "elements", "between")]
     below += [(plate.factor.name, str(plate.size), _between(graph, plate)) for plate in graph.plates]
     return _table(rows) + "\n\n" + _table(below)
