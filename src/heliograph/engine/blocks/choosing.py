@@ -42,13 +42,14 @@ def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows
     """
     n = rows.n_columns
     spread = float(known.weight.max(initial=1.0)) / float(known.weight.min(initial=1.0))
-    dense_cost = (2.0 * n**3 + 2.0 * len(rows) * min(n, 200) ** 2) / _DENSE_SPEED
-    if n <= _SMALL or (not rows.sparse.nnz and not known.rows.sparse.nnz):
-        return DenseSystem(known, rows, n_sites)
+    n_rows = len(rows) + sum(len(r) for r, _ in vectors)
+    dense_cost = (2.0 * n**3 + 2.0 * n_rows * min(n, 200) ** 2) / _DENSE_SPEED
+    if n <= _SMALL or not any(r.sparse.nnz for r in (rows, known.rows, *(r for r, _ in vectors))):
+        return DenseSystem(known, rows, n_sites, vectors)
     if n < 3000 and (
         dense_cost <= _OVERHEAD or spread > _UNRESOLVED
     ):  # a dense system can be careful with such weights
-        return DenseSystem(known, rows, n_sites)
+        return DenseSystem(known, rows, n_sites, vectors)
     if spread > _LOST:
         warnings.warn(
             f"the variances of a block of {n} unknowns differ by a factor of {spread:.0e}, more than double precision holds: "
@@ -58,5 +59,5 @@ def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows
         )
     sparse = SparseSystem(known, rows, n_sites, vectors)
     if n < 3000 and dense_cost < sparse.plan.flops:
-        return DenseSystem(known, rows, n_sites)
+        return DenseSystem(known, rows, n_sites, vectors)
     return sparse

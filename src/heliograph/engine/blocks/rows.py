@@ -24,6 +24,8 @@ __all__ = [
     "is_base",
     "joined",
     "minus",
+    "over",
+    "pull",
     "scale",
     "take",
     "touched",
@@ -152,6 +154,25 @@ def image(rows: Rows, x: np.ndarray) -> np.ndarray:
     for matrix, columns in rows.dense:
         value = value + matrix @ x[columns]
     return value
+
+
+def over(rows: Rows, matrix: np.ndarray, part: slice | None = None) -> np.ndarray:
+    """``A matrix`` for all rows or some of them, without the constants."""
+    every = part is None or part == slice(0, len(rows))
+    if every and is_base(rows):
+        return matrix[rows.sparse.indices]
+    value = (rows.sparse if every else rows.sparse[part]) @ matrix
+    for x, columns in rows.dense:
+        value = value + (x if every else x[part]) @ matrix[columns]
+    return value
+
+
+def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
+    """``A' value``."""
+    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
+    for x, columns in rows.dense:
+        total[columns] += x.T @ value
+    return total
 
 
 def is_base(rows: Rows) -> bool:

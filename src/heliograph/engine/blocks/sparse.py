@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
 from heliograph.engine.blocks.records import Known
-from heliograph.engine.blocks.rows import Rows, image, take
+from heliograph.engine.blocks.rows import Rows, image, over, pull, take
 from heliograph.engine.blocks.system import Sites, VectorSites
 from heliograph.numerics import sparse
 
@@ -28,6 +29,11 @@ class SparseSolution:
     factor: sparse.Factor
     log_det: float  # of the precision, given what is fixed
     gain: np.ndarray | None = None  # (N, m) what exact values take from the covariance: gain gain'
+
+    @cached_property
+    def inverse(self) -> sparse.Inverse:
+        """The covariances of neighbours."""
+        return sparse.invert(self.factor)
 
     @property
     def n_free(self) -> int:
@@ -54,19 +60,20 @@ class SparseSystem:
         self._shown = sparse.place(self.plan, parts[1])
         self._sites = self._shown if n_sites == len(rows) else sparse.place(self.plan, as_numeric(self.site_rows))
         self._vectors = [sparse.place(self.plan, p) for p in parts[2:]]
+        self._vector_rows = vectors
         placed = sparse.place(self.plan, parts[0], queried=False)
         self._values = sparse.gram(placed, known.weight)
-        self._shift = _pull(known.rows, known.weight * (known.target - known.rows.constant))
+        self._shift = pull(known.rows, known.weight * (known.target - known.rows.constant))
 
     def solve(self, sites: Sites) -> SparseSolution | None:
         """The joint belief under the sites; None where it is not a distribution."""
         values, b = self._values.copy(), self._shift.copy()
         if len(sites.tau):
             values += sparse.gram(self._sites, sites.tau)
-            b += _pull(self.site_rows, sites.shift - sites.tau * self.site_rows.constant)
+            b += pull(self.site_rows, sites.shift - sites.tau * self.site_rows.constant)
         for placed, site in zip(self._vectors, sites.vectors, strict=True):
             values += sparse.gram(placed, site.precision)
-            b += _pull(site.rows, _vector_information(site))
+            b += pull(site.rows, _vector_information(site))
         if not np.isfinite(values).all() or not np.isfinite(b).all():
             return None
         try:
@@ -81,11 +88,22 @@ class SparseSystem:
 
     def marginals(self, solution: SparseSolution) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the rows that are wanted in every sweep."""
-        variance = sparse.variances(sparse.invert(solution.factor), self._shown)
+        variance = sparse.variances(solution.inverse, self._shown)
         if solution.gain is not None:
-            variance = np.maximum(variance - (_columns(self.shown, solution.gain) ** 2).sum(axis=1), 0.0)
+            variance = np.maximum(variance - (over(self.shown, solution.gain) ** 2).sum(axis=1), 0.0)
         variance = np.where(variance > 0, variance, 0.0)
         return self.means(self.shown, solution), variance
+
+    def vector_moments(self, solution: SparseSolution) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Means and covariances of every vector site, by port."""
+        found = []
+        for placed, (rows, d) in zip(self._vectors, self._vector_rows, strict=True):
+            covariance = sparse.variances(solution.inverse, placed).reshape(-1, d, d)
+            if solution.gain is not None:
+                gone = over(rows, solution.gain).reshape(len(covariance), d, -1)
+                covariance = covariance - gone @ gone.transpose(0, 2, 1)
+            found.append((self.means(rows, solution).reshape(-1, d), covariance))
+        return found
 
     def means(self, rows: Rows, solution: SparseSolution) -> np.ndarray:
         """Means of any rows."""
@@ -113,7 +131,7 @@ class SparseSystem:
         found = sparse.covariance(solution.factor, as_numeric(rows), as_numeric(others))
         if solution.gain is None:
             return found
-        return found - _columns(rows, solution.gain) @ _columns(others, solution.gain).T
+        return found - over(rows, solution.gain) @ over(others, solution.gain).T
 
     def sample(self, rng: np.random.Generator, solution: SparseSolution, n: int) -> np.ndarray:
         """Draws of the base scalars."""
@@ -152,21 +170,6 @@ def as_numeric(rows: Rows, width: int = 1) -> sparse.Rows:
         rows.n_columns, entries.coords[0], entries.coords[1], entries.data, n_rows=len(rows), constant=rows.constant,
         width=width, dense=dense,
     )  # fmt: skip
-
-
-def _pull(rows: Rows, value: np.ndarray) -> np.ndarray:
-    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
-    for x, columns in rows.dense:
-        total[columns] += x.T @ value
-    return total
-
-
-def _columns(rows: Rows, matrix: np.ndarray) -> np.ndarray:
-    """``A matrix``, without the constants."""
-    value = rows.sparse @ matrix
-    for x, columns in rows.dense:
-        value = value + x @ matrix[columns]
-    return value
 
 
 def _vector_information(site: VectorSites) -> np.ndarray:
