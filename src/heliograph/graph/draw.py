@@ -21,7 +21,7 @@ def render_summary(graph: Graph, hypers: Sequence[Hyper] = ()) -> str:
         family = node.family.__name__ + (f"({node.dimension})" if node.dimension else "")
         rows.append((node.name, family, str(node.shape), _seen(node)))
     for hyper in hypers:
-        if hyper.node is None:
+        if not hyper.variable:
             rows.append((hyper.name, hyper.prior.words, str(hyper.prior.shape), ""))
     below = [("factor", "elements", "between")]
     below += [(plate.factor.name, str(plate.size), _between(graph, plate)) for plate in graph.plates]

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
-from heliograph.graph.records import Node
+from heliograph.numerics.gamma_function import trigamma
+from heliograph.numerics.special import betaln, expit, gammaln, psi
 
 __all__ = [
     "Hyper",
@@ -64,7 +64,7 @@ class Hyper:
 
     name: str
     prior: HyperPrior
-    node: Node | None = None  # the variable that stands for it, where it is one
+    variable: bool = False  # a variable of the same name stands for it
 
 
 def _each(
@@ -126,13 +126,13 @@ def log_normal_prior(mean: float, sd: float, shape: tuple[int, ...]) -> HyperPri
 
 def gamma_prior(gamma_shape: float, rate: float, shape: tuple[int, ...]) -> HyperPrior:
     """A Gamma variable."""
-    constant = gamma_shape * np.log(rate) - special.gammaln(gamma_shape)
+    constant = gamma_shape * np.log(rate) - gammaln(gamma_shape)
 
     def log_density(u: Array) -> Array:
         return constant + gamma_shape * u - rate * _exp(u)
 
-    centre = float(special.digamma(gamma_shape) - np.log(rate))
-    width = min(float(np.sqrt(special.polygamma(1, gamma_shape))), 5.0)  # a shape near 0 reaches over many decades
+    centre = float(psi(gamma_shape) - np.log(rate))
+    width = min(float(np.sqrt(trigamma(np.asarray(gamma_shape)))), 5.0)  # a shape near 0 reaches over many decades
     return _each(f"gamma({gamma_shape:g}, {rate:g})", shape, centre, width, _exp, log_density)
 
 
@@ -141,7 +141,7 @@ def uniform_prior(lower: float, upper: float, shape: tuple[int, ...]) -> HyperPr
     """All values between two bounds alike."""
 
     def value(u: Array) -> Array:
-        return lower + (upper - lower) * special.expit(u)
+        return lower + (upper - lower) * expit(u)
 
     def log_density(u: Array) -> Array:
         return -np.logaddexp(0.0, u) - np.logaddexp(0.0, -u)
@@ -153,11 +153,11 @@ def beta_prior(a: float, b: float, shape: tuple[int, ...]) -> HyperPrior:
     """A Beta variable."""
 
     def log_density(u: Array) -> Array:
-        return -a * np.logaddexp(0.0, -u) - b * np.logaddexp(0.0, u) - special.betaln(a, b)
+        return -a * np.logaddexp(0.0, -u) - b * np.logaddexp(0.0, u) - betaln(a, b)
 
-    centre = float(special.digamma(a) - special.digamma(b))
-    width = min(float(np.sqrt(special.polygamma(1, a) + special.polygamma(1, b))), 5.0)
-    return _each(f"beta({a:g}, {b:g})", shape, centre, width, special.expit, log_density)
+    centre = float(psi(a) - psi(b))
+    width = min(float(np.sqrt(trigamma(np.asarray(a)) + trigamma(np.asarray(b)))), 5.0)
+    return _each(f"beta({a:g}, {b:g})", shape, centre, width, expit, log_density)
 
 
 def gaussian_prior(mean: float, variance: float, shape: tuple[int, ...]) -> HyperPrior:
@@ -179,7 +179,7 @@ def lkj_prior(dimension: int, concentration: float) -> HyperPrior:
     """
     row, column = np.tril_indices(dimension, -1)
     b = concentration + 0.5 * (dimension - 2 - column)
-    constant = -(2 * b - 1) * np.log(2.0) - special.betaln(b, b)
+    constant = -(2 * b - 1) * np.log(2.0) - betaln(b, b)
 
     def value(u: Array) -> Array:
         partial = np.zeros((*u.shape[:-1], dimension, dimension))

@@ -29,7 +29,7 @@ def hyper_of(node: Node) -> Hyper:
             f"variable {node.name!r} cannot be integrated over as a hyper-parameter: {why}; "
             "use model.half_normal, model.log_normal or another hyper-parameter in its place"
         )
-    return Hyper(node.name, _prior_of(message, node.shape), node)
+    return Hyper(node.name, _prior_of(message, node.shape), variable=True)
 
 
 def _prior_of(message: Gaussian | Gamma | Beta, shape: tuple[int, ...]) -> HyperPrior:

@@ -65,7 +65,7 @@ def _made(model: ModelLike, name: str, prior: HyperPrior) -> Symbol:
         draft.take_name(name)
         made = Hyper(name, prior)
         draft.add_hyper(made)
-    return Symbol(model, made, prior.value(prior.reference), None)
+    return Symbol(model, made)
 
 
 def _number(name: str, what: str, value: Any) -> float:

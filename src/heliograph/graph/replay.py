@@ -1,7 +1,7 @@
 """A model written again, with numbers for its hyper-parameters: the model at a given value is an ordinary model.
 
-Every call of the language is kept in `Draft.calls`. `Replay` makes the same calls on a draft of its own, so that whatever the
-language can say, a hyper-parameter can be part of (decision NNNN).
+Every call of the language is kept on the tape of the draft. `Replay` makes the same calls on a draft of its own, so that whatever
+the language can say, a hyper-parameter can be part of (decision NNNN).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.factors import Factor
+from heliograph.graph.data import plain
 from heliograph.graph.draft import Draft
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
@@ -31,10 +32,10 @@ class Replay:
     values
         The values of the hyper-parameters by name.
     fixed
-        Variables that are given numbers, too: node -> the name among the values.
+        Names of variables that are given numbers, too.
     """
 
-    def __init__(self, original: Draft, values: Values, fixed: dict[Node, str]) -> None:
+    def __init__(self, original: Draft, values: Values, fixed: frozenset[str]) -> None:
         self.draft = Draft()
         self._original = original
         self._values = values
@@ -53,20 +54,20 @@ class Replay:
 
     def catch_up(self) -> None:
         """Make the calls that the user has made since."""
-        calls = self._original.calls
-        for call in calls[self._n_made :]:
+        for call in self._original.tape[self._n_made :]:
             args = substituted(call.args, self._values, self._counterpart)
-            made = call.function(self.draft, *args, **substituted(call.keywords, self._values, self._counterpart))
+            kwargs = substituted(dict(call.kwargs), self._values, self._counterpart)
+            made = call.function(self.draft, *args, **kwargs)
             if call.made is not None:
-                self._nodes[call.made] = made.node
+                self._nodes[call.made.node] = made.node
             self._n_made += 1
 
     def _counterpart(self, x: Any) -> Any:
         """This model's quantity for one of the user's model, or its number where it is fixed; anything else as it is."""
         if not isinstance(x, Quantity):
-            return x
-        if x.node in self._fixed:
-            whole = np.asarray(self._values[self._fixed[x.node]])
+            return plain(x)
+        if x.name in self._fixed:
+            whole = np.asarray(self._values[x.name])
             return whole if x.index is None else whole.reshape(-1)[x.index]
         return Quantity(self._node(x.node), x.index)
 

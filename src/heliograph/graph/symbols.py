@@ -7,16 +7,25 @@ hyper-parameters, at which the model is first written, and `evaluate` gives the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from heliograph.errors import ModelError
+from heliograph.graph.data import Data, plain, roots_of
 from heliograph.graph.hyper import Hyper
 
 __all__ = ["Symbol", "Values", "has_symbols", "substituted"]
 
 Values = Mapping[str, np.ndarray]  # the values of hyper-parameters by name
+
+
+class Recipe(NamedTuple):
+    """How a symbol is made of others."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
 
 
 class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
@@ -31,16 +40,30 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     Symbol(depends on phi, shape=(2,))
     """
 
-    __slots__ = ("_arguments", "_function", "_keywords", "hyper", "model", "value")
+    __slots__ = ("_recipe", "hyper", "model")
+    depends_on_hypers = True
 
-    def __init__(
-        self, model: Any, hyper: Hyper | None, value: Any, made: tuple[Any, tuple[Any, ...], dict[str, Any]] | None
-    ) -> None:
-        """`made` holds the function, arguments and keywords that make it; None for a hyper-parameter itself."""
+    def __init__(self, model: Any, hyper: Hyper | None, recipe: Recipe | None = None) -> None:
+        """Either a hyper-parameter itself, or how it is made of other symbols and numbers."""
         self.model = model
         self.hyper = hyper
-        self.value = np.asarray(value)  # at the reference values
-        self._function, self._arguments, self._keywords = made if made is not None else (None, (), {})
+        self._recipe = recipe
+
+    @property
+    def value(self) -> np.ndarray:
+        """Its value at the reference values of the hyper-parameters."""
+        if self.hyper is not None:
+            return self.hyper.prior.value(self.hyper.prior.reference)
+        return self._made_with(None)
+
+    def at(self, values: Values) -> np.ndarray:
+        """Its value at given values of the hyper-parameters."""
+        return values[self.hyper.name] if self.hyper is not None else self._made_with(values)
+
+    def _made_with(self, values: Values | None) -> np.ndarray:
+        assert self._recipe is not None
+        function, args, keywords = self._recipe
+        return np.asarray(function(*substituted(args, values), **substituted(keywords, values)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -50,29 +73,24 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def name(self) -> str:
         """The hyper-parameter's name, or those it depends on."""
-        return self.hyper.name if self.hyper is not None else " and ".join(h.name for h in self.hypers())
+        return " and ".join(h.name for h in self.hypers())
 
     def hypers(self) -> list[Hyper]:
         """The hyper-parameters that it depends on."""
-        if self.hyper is not None:
-            return [self.hyper]
-        inside = _symbols((*self._arguments, *self._keywords.values()))
+        if self._recipe is None:
+            return [] if self.hyper is None else [self.hyper]
+        inside = _symbols((self._recipe.args, self._recipe.keywords))
         return list(dict.fromkeys(h for s in inside for h in s.hypers()))
 
-    def at(self, values: Values) -> np.ndarray:
-        """Its value at given values of the hyper-parameters."""
-        if self.hyper is not None:
-            return values[self.hyper.name]
-        assert self._function is not None
-        return np.asarray(
-            self._function(
-                *cast(Any, substituted(self._arguments, values)), **cast(Any, substituted(self._keywords, values))
-            )
-        )
+    def sources(self) -> Iterator[Data]:
+        """The named data that it is made of."""
+        return iter(()) if self._recipe is None else roots_of((self._recipe.args, self._recipe.keywords))
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        if any(getattr(x, "__array_ufunc__", True) is None for x in inputs):  # a variable: its own operators know what to do
+        if any(
+            getattr(x, "__array_ufunc__", True) is None for x in inputs
+        ):  # a variable: its own operators know what to do
             return NotImplemented
         if method != "__call__" or "out" in keywords:
             raise ModelError(f"{ufunc.__name__}.{method} of the symbol {self.name!r} is not a function of numbers")
@@ -112,7 +130,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise ModelError(
             f"{self.name!r} is a hyper-parameter, or depends on one: it is no array until it is inferred, and cannot be "
-            "given as data"
+            "given as data; several are joined with np.stack([a, b])"
         )
 
     def __repr__(self) -> str:
@@ -130,9 +148,9 @@ def _apply(model: Any, function: Callable[..., Any], args: Sequence[Any], keywor
     for s in _symbols((*args, *keywords.values())):
         if s.model is not model:
             raise ModelError(f"hyper-parameter {s.name!r} belongs to another model")
-    args, keywords = tuple(args), dict(keywords)
-    value = function(*_at_reference(args), **_at_reference(keywords))
-    return Symbol(model, None, value, (function, args, keywords))
+    made = Symbol(model, None, Recipe(function, tuple(args), dict(keywords)))
+    np.shape(made.value)  # what cannot be computed is an error here, and not where it is used
+    return made
 
 
 def _symbols(values: Sequence[Any]) -> Iterator[Symbol]:
@@ -155,10 +173,6 @@ def has_symbols(*values: Any) -> bool:
     return next(_symbols(values), None) is not None
 
 
-def _at_reference(value: Any) -> Any:
-    return substituted(value, None)
-
-
 def substituted(value: Any, values: Values | None, other: Callable[[Any], Any] | None = None) -> Any:
     """A value with numbers in the place of symbols; without `values` those at the reference.
 
@@ -169,7 +183,7 @@ def substituted(value: Any, values: Values | None, other: Callable[[Any], Any] |
     values
         The values of the hyper-parameters; None for the reference.
     other
-        What is done with everything else that is no list, tuple or dictionary.
+        What is done with everything else that is no list, tuple or dictionary; by default data become arrays.
     """
     if isinstance(value, Symbol):
         return value.value if values is None else value.at(values)
@@ -185,4 +199,4 @@ def substituted(value: Any, values: Values | None, other: Callable[[Any], Any] |
             return made
         kind = cast(Any, type(inside))
         return kind(*made) if hasattr(kind, "_fields") else kind(made)
-    return value if other is None else other(value)
+    return plain(value) if other is None else other(value)

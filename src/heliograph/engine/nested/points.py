@@ -1,4 +1,4 @@
-"""The model at given values of its hyper-parameters: EP run to its end there, and the evidence's gradient without a further sweep."""
+"""The model at given values of its hyper-parameters: EP run to its end there, and the gradient of the evidence without a sweep."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from heliograph.errors import HeliographError
 from heliograph.graph.check import check_graph
 from heliograph.graph.draft import Draft
 from heliograph.graph.hyper import Hyper
-from heliograph.graph.records import Node
+from heliograph.graph.records import Graph
 from heliograph.graph.replay import Replay
+from heliograph.graph.symbols import Values
 
-__all__ = ["Evaluator", "Point", "values_of"]
+__all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
 
 _STEP = 1e-3  # of a prior's width, for central differences at fixed messages
 
@@ -36,6 +37,7 @@ class Point:
     gradient: np.ndarray  # (d,) of the log density; NaN where it was not wanted
     model: Replay | None = None
     posterior: Posterior | None = None
+    graph: Graph | None = None  # of the run
 
     @property
     def good(self) -> bool:
@@ -45,7 +47,8 @@ class Point:
 
 def values_of(hypers: Sequence[Hyper], u: np.ndarray) -> dict[str, np.ndarray]:
     """The values of hyper-parameters by name; the last axis of u holds their unconstrained numbers one after the other."""
-    found, start = {}, 0
+    found: dict[str, np.ndarray] = {}
+    start = 0
     for h in hypers:
         found[h.name] = h.prior.value(u[..., start : start + h.prior.n])
         start += h.prior.n
@@ -73,18 +76,28 @@ class Effort(NamedTuple):
 class Evaluator:
     """Runs EP at values of the hyper-parameters, each from the messages of the nearest value before."""
 
-    def __init__(self, draft: Draft, hypers: Sequence[Hyper], options: InferOptions) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        hypers: Sequence[Hyper],
+        options: InferOptions,
+        pinned: Values | None = None,
+        centre: np.ndarray | None = None,
+    ) -> None:
+        """`pinned` holds values of further hyper-parameters; `centre` is where to begin, the middle of the prior by default."""
         self.hypers = tuple(hypers)
+        self._pinned = dict(pinned or {})
         self.points: list[Point] = []
         self.effort = Effort()
         self._draft = draft
-        self._fixed: dict[Node, str] = {h.node: h.name for h in hypers if h.node is not None}
+        pinned_variables = {h.name for h in draft.hypers if h.variable and h.name in self._pinned}
+        self._fixed = frozenset({h.name for h in hypers if h.variable} | pinned_variables)
         seed = options.seed
         if isinstance(seed, np.random.Generator):  # one draw, so that every value meets the same randomness
             options = replace(options, seed=int(seed.integers(2**63)))
         self._options = options
         self.width = np.concatenate([h.prior.width for h in hypers])
-        self.centre = np.concatenate([h.prior.centre for h in hypers])
+        self.centre = np.concatenate([h.prior.centre for h in hypers]) if centre is None else centre
         self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
 
     def at(self, u: np.ndarray, gradient: bool) -> Point:
@@ -108,7 +121,7 @@ class Evaluator:
                 if not first:
                     warnings.simplefilter("ignore")  # the first point has said it
                 model = self._model(u)
-                posterior = self._run(model, u)
+                posterior, graph = self._run(model, u)
                 log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
             if first:  # nothing is known to work: say what is wrong
@@ -116,15 +129,15 @@ class Evaluator:
             return nothing
         if not np.isfinite(log_evidence):
             return nothing
-        point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, model, posterior)
+        point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, model, posterior, graph)
         if not gradient:
             return point
         return replace(point, gradient=self._gradient(u, posterior.messages()))
 
     def _model(self, u: np.ndarray) -> Replay:
-        return Replay(self._draft, values_of(self.hypers, u), self._fixed)
+        return Replay(self._draft, {**self._pinned, **values_of(self.hypers, u)}, self._fixed)
 
-    def _run(self, model: Replay, u: np.ndarray) -> Posterior:
+    def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
         graph = model.graph.snapshot()
         check_graph(graph)
         compiled = compile_model(graph, self._options.structure)
@@ -133,7 +146,7 @@ class Evaluator:
         if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
             run = Run(compiled, self._options)  # from where it is nothing that this value can begin with
         info, converged = deque(run.sweeps(), maxlen=1).pop()
-        return run.posterior(info, converged)
+        return run.posterior(info, converged), compiled.graph
 
     def _nearest(self, u: np.ndarray) -> Snapshot | None:
         """The messages of the nearest point so far."""

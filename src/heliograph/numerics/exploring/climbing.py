@@ -9,8 +9,9 @@ import numpy as np
 
 __all__ = ["Evaluated", "Frame", "Peak", "climb", "whiten"]
 
-_ENOUGH = 1e-3  # nats that the quadratic model still promises, below which a climb ends
+_ENOUGH = 5e-3  # nats that the quadratic model still promises, below which a climb ends
 _LONGEST = 1.5  # widths of the prior that one step may go in any coordinate
+_FIRST = 0.5  # and the first step, when nothing is known of the curvature
 _SHORTEST = 1e-3  # of a step, below which a line search gives up
 _FLAT = 1.0 / 9.0  # least curvature that is believed: a standard deviation is at most 3 widths of the prior
 
@@ -92,7 +93,7 @@ def climb(
             return Peak(here, inverse, step)
         if not fresh and slope @ inverse @ slope < _ENOUGH:
             return Peak(here, inverse, step)
-        there = _search(evaluate, here, inverse @ slope, width)
+        there = _search(evaluate, here, inverse @ slope, (_FIRST if fresh else _LONGEST) * width)
         moved, turned = there.u - here.u, here.gradient - there.gradient
         if there is here or not np.isfinite(there.log_density):
             return Peak(here, inverse, step)
@@ -101,9 +102,9 @@ def climb(
     return Peak(here, inverse, most)
 
 
-def _search(evaluate: Evaluate, here: Evaluated, step: np.ndarray, width: np.ndarray) -> Evaluated:
+def _search(evaluate: Evaluate, here: Evaluated, step: np.ndarray, longest: np.ndarray) -> Evaluated:
     """A point further up, along a step that is shortened until it is."""
-    step = step * min(1.0, _LONGEST / max(float(np.max(np.abs(step) / width)), 1e-300))
+    step = step / max(1.0, float(np.max(np.abs(step) / longest)))
     scale = 1.0
     while True:
         there = evaluate(here.u + scale * step, True)
@@ -132,6 +133,10 @@ def whiten(evaluate: Evaluate, peak: Peak, width: np.ndarray) -> tuple[Frame, Ev
     Gives the frame, and the highest point seen.
     """
     d, top = len(width), peak.top
+    if d == 1 and peak.n_steps > 1:  # the last two gradients of a climb along a line have shown the curvature
+        curvature = width**2 / peak.inverse[0]
+        axes = (width / np.sqrt(np.maximum(curvature, _FLAT)))[:, None]
+        return Frame(top.u, axes, curvature, curvature < _FLAT), top
     away = np.clip(np.sqrt(np.diag(peak.inverse)), 0.05 * width, 0.7 * width)
     hessian = np.zeros((d, d))
     best = top

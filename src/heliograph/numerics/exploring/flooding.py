@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,21 @@ from heliograph.numerics.exploring.surrogate import fit
 __all__ = ["Flood", "flood", "spacing_of"]
 
 _SPACING = {1: 1.0, 2: 1.5, 3: 1.5, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
-_FRONT = {1: 0.01, 2: 0.02, 3: 0.03, 4: 0.06, 5: 0.1, 6: 0.1}  # share of the mass beyond the evaluated points, at the end
+_FRONT = {
+    1: 0.01,
+    2: 0.02,
+    3: 0.03,
+    4: 0.06,
+    5: 0.1,
+    6: 0.1,
+}  # share of the mass beyond the evaluated points, at the end
 _ROUND = 4  # points that are evaluated at a time
+# chosen on eight schools with three priors and on Poisson random effects
+_SIDE = 0.006  # one dimension: share of the mass beyond the last rung of a side, at the end
+_DROP = 1.2  # nats between two rungs in a tail
+_CLIFF = 4.0  # nats between two rungs that call for one between them
+_COUNTS = 4.0  # nats below the top, where the higher of the two still holds something
+_NARROW = 0.3  # distance of two rungs that are close enough, whatever falls between them
 _DEEP = 25.0  # nats below the top, beyond which a point tells nothing of the mass
 
 EvaluateMany = Callable[[Sequence[np.ndarray]], Sequence[Evaluated]]
@@ -54,10 +68,12 @@ def flood(
         Points at the most.
     """
     d, h = len(frame.centre), spacing_of(len(frame.centre))
+    if d == 1:
+        return _ladder(frame, seeds[0], evaluate, most)
     reached: dict[Place, Evaluated] = {(0,) * d: seeds[0]}
     waiting = [tuple(int(k) for k in np.rint(frame.whitened(s.u) / h)) for s in seeds[1:]]
     while True:
-        front = [p for p in _neighbours(reached, d)]
+        front = _neighbours(reached, d)
         mass, promise = _promise(frame, h, reached, front, [*others, *seeds])
         share = float(promise.sum() / (promise.sum() + mass)) if len(front) else 0.0
         chosen = [p for p in dict.fromkeys(waiting) if p not in reached]
@@ -72,6 +88,58 @@ def flood(
         reached.update(zip(chosen, found, strict=True))
 
 
+# ---- one dimension --------------------------------------------------------------------------------------------------
+def _ladder(frame: Frame, top: Evaluated, evaluate: EvaluateMany, most: int) -> Flood:
+    """Rungs to both sides of a mode: further apart where the density falls slowly, as in the tails of log scales, and one more
+    between two of which one is far below the other.
+    """
+    rungs = {0.0: top}
+    step = {-1: _SPACING[1], 1: _SPACING[1]}
+    share = {-1: 1.0, 1: 1.0}
+    while len(rungs) < most:
+        chosen = [_end(rungs, side) + side * step[side] for side in (-1, 1) if share[side] > _SIDE] or _cliffs(rungs)
+        if not chosen:
+            break
+        rungs.update(zip(chosen, evaluate([frame.at(np.array([z])) for z in chosen]), strict=True))
+        for side in (-1, 1):
+            share[side], step[side] = _tail(rungs, side)
+    order = sorted(rungs)
+    reached: dict[Place, Evaluated] = {(k - order.index(0.0),): rungs[z] for k, z in enumerate(order)}
+    return Flood(_SPACING[1], reached, share[-1] + share[1], max(share.values()) <= _SIDE)
+
+
+def _end(rungs: dict[float, Evaluated], side: int) -> float:
+    return max(rungs) if side > 0 else min(rungs)
+
+
+def _cliffs(rungs: dict[float, Evaluated]) -> list[float]:
+    """The middle between two rungs of which one holds something and the other is far below."""
+    order = sorted(rungs)
+    top = max(e.log_density for e in rungs.values())
+    found: list[float] = []
+    for a, b in pairwise(order):
+        high, low = sorted((rungs[a].log_density, rungs[b].log_density), reverse=True)
+        if high > top - _COUNTS and np.isfinite(low) and high - low > _CLIFF and b - a > _NARROW:
+            found.append(0.5 * (a + b))
+    return found
+
+
+def _tail(rungs: dict[float, Evaluated], side: int) -> tuple[float, float]:
+    """The share of the mass beyond the last rung of a side, if the density goes on to fall as it did last, and the next step."""
+    z = np.array(sorted(rungs))
+    lp = np.array([rungs[k].log_density for k in sorted(rungs)])
+    p = np.exp(np.clip(lp - lp.max(), -700.0, 0.0))
+    mass = float(np.sum(0.5 * (p[1:] + p[:-1]) * np.diff(z)))
+    end, before = (0, 1) if side < 0 else (-1, -2)
+    gap = abs(z[end] - z[before])
+    if not np.isfinite(lp[end]):
+        return 0.0, gap
+    fall = max((lp[before] - lp[end]) / gap, 0.05)  # nats per unit; what does not fall is followed on
+    step = float(np.clip(_DROP / fall, 0.7 * gap, 2.0 * gap))
+    return float(p[end] / fall / (mass + p[end] / fall)), step
+
+
+# ---- more dimensions ------------------------------------------------------------------------------------------------
 def _neighbours(reached: dict[Place, Evaluated], d: int) -> list[Place]:
     """Places next to one that was reached and holds something, in a fixed order."""
     top = max(e.log_density for e in reached.values())

@@ -8,12 +8,15 @@ import numpy as np
 from scipy import special
 
 from heliograph.numerics.exploring.surrogate import Surrogate
+from heliograph.numerics.special import logsumexp
 
 __all__ = ["Nodes", "integrate"]
 
 _FINE = {1: 0.1, 2: 0.2}  # spacing of the fine lattice, in whitened standard deviations
 _SOBOL = 12  # 2 ** 12 points in more than two dimensions
 _DF = 6.0  # degrees of freedom of the proposal
+_TAIL = 5.0  # spacings to which the fine lattice goes beyond what was evaluated
+_SLOWEST = -0.2  # nats per whitened standard deviation: a tail falls at least so fast, or its mass would not be known
 _NOTHING = 1e-8  # of the mass: nodes with less are left out
 
 
@@ -25,31 +28,50 @@ class Nodes(NamedTuple):
     log_mass: float  # of the integral over z
 
 
-def integrate(surrogate: Surrogate, places: np.ndarray, reach: float, seed: int = 0) -> Nodes:
-    """Integrate ``exp(surrogate(z) - |z|^2 / 2)`` over the region near the evaluated places.
+def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: int = 0) -> Nodes:
+    """Integrate ``exp(surrogate(z) - |z|^2 / 2)``.
+
+    Where nothing was evaluated, the log density falls along rays from the origin as it does at the edge: in proportion to the
+    distance. The tails of log scales do so exactly, and those of Gaussians hold little there.
 
     Parameters
     ----------
     surrogate
         Of the log density plus half the squared length.
     places
-        What was evaluated, ``(P, d)``; the region is all that lies within `reach` of one of them in every coordinate.
-    reach
-        Whitened standard deviations.
+        What was evaluated, ``(P, d)``.
+    spacing
+        Of the lattice that was evaluated.
     seed
         Of the scrambled points in more than two dimensions.
     """
     d = places.shape[1]
-    z, log_volume = _lattice(places, reach) if d <= 2 else _sobol(places, seed)
-    near = np.zeros(len(z), dtype=bool)
-    for p in places:
-        near |= (np.abs(z - p) <= reach + 1e-9).all(axis=1)
-    z, log_volume = z[near], log_volume[near]
-    log_weight = surrogate.at(z) - 0.5 * (z**2).sum(axis=1) + log_volume
-    log_mass = float(special.logsumexp(log_weight))
+    z, log_volume = _lattice(places, _TAIL * spacing) if d <= 2 else _sobol(places, seed)
+    log_weight = _log_density(surrogate, places, spacing, z) + log_volume
+    log_mass = float(logsumexp(log_weight))
     weights = np.exp(log_weight - log_mass)
     keep = weights > _NOTHING / len(weights)
     return Nodes(z[keep], weights[keep] / weights[keep].sum(), log_mass)
+
+
+def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np.ndarray) -> np.ndarray:
+    """The surrogate's log density, and its straight continuation outside what was evaluated."""
+
+    def inside(x: np.ndarray) -> np.ndarray:
+        return surrogate.at(x) - 0.5 * (x**2).sum(axis=1)
+
+    length = np.linalg.norm(z, axis=1)
+    ray = z / np.maximum(length, 1e-300)[:, None]
+    edge = np.maximum((ray @ places.T).max(axis=1), 0.0)
+    out = length > edge
+    value = inside(z)
+    if out.any():
+        ray, edge, beyond = ray[out], edge[out], (length - edge)[out]
+        at_edge = inside(edge[:, None] * ray)
+        step = 0.5 * spacing
+        slope = (at_edge - inside((edge - step)[:, None] * ray)) / step
+        value[out] = at_edge + np.minimum(slope, _SLOWEST) * beyond
+    return value
 
 
 def _lattice(places: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +90,9 @@ def _sobol(places: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
     d = places.shape[1]
     scale = 1.2
-    uniform = qmc.Sobol(d + 1, seed=seed).random_base2(_SOBOL)
+    rng = np.random.default_rng(seed)
+    shift = rng.random(d + 1)  # a random shift of the plain points: the same bits whatever SciPy's scrambling does
+    uniform = (qmc.Sobol(d + 1, scramble=False).random_base2(_SOBOL) + shift) % 1.0
     uniform = np.clip(uniform, 1e-12, 1.0 - 1e-12)
     spread = np.sqrt(2.0 * special.gammaincinv(0.5 * _DF, uniform[:, d]) / _DF)
     z = scale * special.ndtri(uniform[:, :d]) / spread[:, None]

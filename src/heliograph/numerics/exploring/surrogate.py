@@ -46,7 +46,7 @@ def matrix(points: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _operator(points: np.ndarray) -> tuple[np.ndarray, int]:
     """What takes values at the points to the weights and the tail, and the degree of the tail."""
-    n, d = points.shape
+    n = len(points)
     degree = next(k for k in (2, 1, 0) if k == 0 or _well_placed(points, k))
     tail = _monomials(points, degree)
     q = tail.shape[1]
