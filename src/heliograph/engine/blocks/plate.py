@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.parts import part_of_columns, part_of_rows
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
@@ -84,10 +83,11 @@ class BlockFactor(Factor):
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
         self.system = system_for(block.known, rows, self.n_sites, vectors)
-        label = _components(self)
+        sites = [(self.system.site_rows, 1), *((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)]
+        label = part_of_columns(block.n_columns, [(block.known.rows, 1), *sites])
         # the connected part of the block that each entry of a node belongs to, -1 for constants
         self.parts = {
-            port: _labels(p.rows, label).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
+            port: part_of_rows(p.rows, label).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
         }
         self._reads = _dependence(self, int(label.max(initial=-1)) + 1)
 
@@ -241,36 +241,3 @@ def _dependence(factor: BlockFactor, n: int) -> dict[str, frozenset[str]]:
                 found.append(p)
         reads[port] = frozenset(found)
     return reads
-
-
-def _components(factor: BlockFactor) -> np.ndarray:
-    """The number of the connected part that each base scalar belongs to."""
-    n = factor.block.n_columns
-    groups = [(factor.block.known.rows, 1), (factor.system.site_rows, 1)]
-    groups += [(factor.at[p].rows, factor.at[p].dimension or 1) for p in factor.vector_sites]
-    i, j, n_rows = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
-    for rows, d in groups:  # a site on a vector joins its components
-        part = rows.sparse.tocoo()
-        i.append(n_rows + part.coords[0] // d)
-        j.append(part.coords[1])
-        n_rows += len(rows)
-        for _, columns in rows.dense:  # one vector, all of whose scalars meet
-            i.append(np.full(len(columns), n_rows))
-            j.append(columns)
-            n_rows += 1
-    rows, columns = np.concatenate(i), n_rows + np.concatenate(j)
-    size = n_rows + n
-    _, label = connected_components(
-        sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), directed=False
-    )
-    return np.unique(label[n_rows:], return_inverse=True)[1] if n else np.zeros(0, dtype=int)
-
-
-def _labels(rows: Rows, label: np.ndarray) -> np.ndarray:
-    """The part that each row belongs to, -1 for rows without a variable."""
-    found = np.full(len(rows), -1)
-    some = np.diff(rows.sparse.indptr) > 0
-    found[some] = label[rows.sparse.indices[rows.sparse.indptr[:-1][some]]]
-    for _, columns in rows.dense:
-        found[:] = label[columns[0]]
-    return found
