@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from heliograph import errors
 from heliograph.engine import (
+    Comparison,
     Model,
     Posterior,
     Step,
@@ -17,6 +18,7 @@ from heliograph.engine import (
     after,
     after_seconds,
     changed_less_than,
+    compare,
     infer,
     steps,
 )
@@ -55,6 +57,7 @@ __all__ = [
     "Beta",
     "BlackBox",
     "Categorical",
+    "Comparison",
     "ContradictionError",
     "ConvergenceWarning",
     "Dirichlet",
@@ -76,6 +79,7 @@ __all__ = [
     "after",
     "after_seconds",
     "changed_less_than",
+    "compare",
     "concatenate",
     "errors",
     "factor",

@@ -45,7 +45,9 @@ def build(
     made = _call(model, function, *args, **kwargs)
     variable = Variable(model, made.node, made.index)
     if not model.draft.busy:
-        model.draft.tape.append(Call(function, args, kwargs, variable))
+        call = Call(function, args, kwargs, variable)
+        call.label()
+        model.draft.tape.append(call)
     return variable
 
 
