@@ -42,9 +42,9 @@ from heliograph.families import (
     Gamma,
     Gaussian,
     MultivariateGaussian,
-    concatenate,
 )
 from heliograph.graph import Variable
+from heliograph.graph.joining import concatenate, stack
 
 try:
     __version__ = version("heliograph")
@@ -85,6 +85,7 @@ __all__ = [
     "factor",
     "infer",
     "load_factor",
+    "stack",
     "steps",
     "supported",
 ]

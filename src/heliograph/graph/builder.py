@@ -186,6 +186,14 @@ class Builder:
         """The larger of two Gaussian variables."""
         return build(self, functions.maximum, a, b)
 
+    def minimum(self, a: Argument, b: Argument) -> Variable:
+        """The smaller of two Gaussian variables."""
+        return build(self, functions.minimum, a, b)
+
+    def log(self, x: Variable) -> Variable:
+        """``log(x)`` of a positive (Gamma) variable, with Gaussian messages."""
+        return build(self, functions.log, x)
+
     def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
         """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
         return build(self, functions.between, x, lower, upper)

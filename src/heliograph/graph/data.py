@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from heliograph.errors import ModelError
+from heliograph.graph.quantity import Quantity
 
 __all__ = ["Data", "labels_of", "plain", "roots_of", "without_labels"]
 
@@ -101,11 +102,13 @@ class Data(NDArrayOperatorsMixin):
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(getattr(x, "__array_ufunc__", 0) is None for x in inputs):
+        if any(getattr(x, "__array_ufunc__", 0) is None or isinstance(x, Quantity) for x in inputs):
             return NotImplemented
         return _derived(getattr(ufunc, method), *inputs, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if any(issubclass(t, Quantity) for t in types):
+            return NotImplemented
         return _derived(function, *args, **kwargs)
 
     def __repr__(self) -> str:
