@@ -29,6 +29,7 @@ class Node:
     observed: Family | None = None  # (size,) point masses where it was seen, uniform where it is missing
     maker: Plate | None = None  # the plate that made it, where that is one
     made: Affine | Inner | Stacked | None = None  # how an expression is made of other nodes; None for any other node
+    labels: tuple[str, ...] | None = None  # of the components of a vector, from the columns of a table
     order: int = -1  # nodes of a model in the order in which they were written, expressions included
     start: int = 0  # where the entries of this node begin among all entries of all base nodes of the model
     roots: dict[int, int] | None = None  # the base nodes it is an affine function of, kept by `graph.support`
@@ -169,10 +170,11 @@ class Graph:
     plates: list[Plate] = field(default_factory=list[Plate])
 
     live: Graph | None = None  # in a snapshot: the graph that it was taken of
+    version: int = 0  # how often the model was written anew with other data
 
     def snapshot(self) -> Graph:
         """A copy of the graph as it is now, which later additions and observations leave as it is."""
-        return Graph([replace(node) for node in self.nodes], list(self.plates), self)
+        return Graph([replace(node) for node in self.nodes], list(self.plates), self, self.version)
 
     def meetings(self) -> dict[int, list[tuple[Plate, str]]]:
         """The (plate, port) pairs that meet each node that is met at all."""

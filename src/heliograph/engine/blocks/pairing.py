@@ -1,8 +1,8 @@
 # pyright: basic
 """Two constraints on one noise variable of their own are one site of two numbers.
 
-``c1 < z`` and ``z < c2`` with uncertain cuts, where nothing else speaks of z beside its own distribution: as two scalar sites each would
-see the other's effect on z as if it were independent evidence. So both expressions are stacked, and one factor says that both hold.
+``c1 < z`` and ``z < c2`` with uncertain cuts, where nothing else speaks of z beside its own distribution: as two scalar sites, each
+would take the other's effect on z for independent evidence. So both expressions are stacked, and one factor says that both hold.
 """
 
 from __future__ import annotations
