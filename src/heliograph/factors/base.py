@@ -43,6 +43,11 @@ class Factor:
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 
+    @property
+    def parts(self) -> Mapping[str, np.ndarray] | None:
+        """The part that each entry of a node belongs to, by port, where a factor joins entries of its own; None for all others."""
+        return None
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if not cls.learns:  # what a black box fails at, its oracle says itself, row by row

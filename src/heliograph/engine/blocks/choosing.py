@@ -57,6 +57,6 @@ def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows
             stacklevel=2,
         )
     sparse = SparseSystem(known, rows, n_sites, vectors)
-    if n < 3000 and dense_cost < sparse.plan.flops:
+    if n < 3000 and dense_cost < sparse.solver.flops:
         return DenseSystem(known, rows, n_sites)
     return sparse

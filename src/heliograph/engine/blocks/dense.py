@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.records import Known
-from heliograph.engine.blocks.rows import Rows, image, is_base, take
+from heliograph.engine.blocks.rows import Rows, image, is_base, pull, take
 from heliograph.engine.blocks.sparse import known_log_density
 from heliograph.engine.blocks.system import Sites, VectorSites
 from heliograph.factors import dot_backward, dot_forward
@@ -164,14 +164,6 @@ def gram(rows: Rows, weight: np.ndarray) -> np.ndarray:
             across = other.T @ (weight[:, None] * x)
             total[np.ix_(its, columns)] += across
             total[np.ix_(columns, its)] += across.T
-    return total
-
-
-def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
-    """``A' value``."""
-    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
-    for x, columns in rows.dense:
-        total[columns] += x.T @ value
     return total
 
 

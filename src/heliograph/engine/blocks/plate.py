@@ -9,11 +9,10 @@ marginal of the joint belief, divided by what came in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.engine.blocks.choosing import system_for
 from heliograph.engine.blocks.records import Block
@@ -22,6 +21,7 @@ from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, caviti
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
+from heliograph.graph.sparse import connected_parts
 
 __all__ = ["BlockFactor", "Joint", "port_of"]
 
@@ -81,17 +81,29 @@ class BlockFactor(Factor):
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
         self.system = system_for(block.known, rows, self.n_sites, vectors)
-        label = _components(self)
-        touched = {port: _labels(p.rows, label) for port, p in self.at.items()}
-        self._reads = _dependence(self, touched, int(label.max(initial=-1)) + 1)
-        # the connected part of the block that each entry of a node belongs to, -1 for constants
-        self.parts = {port: touched[port][:: p.dimension or 1] for port, p in self.at.items()}
 
     @property
     def cost(self) -> float:
         """Roughly, the operations of one dense solve."""
         n = float(self.block.n_columns)
         return n**3 + self.n_sites * n**2
+
+    @cached_property
+    def _touched(self) -> dict[str, np.ndarray]:
+        """The connected part that each row at a port belongs to, -1 for constants."""
+        label = _components(self)
+        return {port: _labels(p.rows, label) for port, p in self.at.items()}
+
+    @cached_property
+    def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
+        """The connected part of the block that each entry of a node belongs to, -1 for constants."""
+        return {port: self._touched[port][:: p.dimension or 1] for port, p in self.at.items()}
+
+    @cached_property
+    def _reads(self) -> dict[str, frozenset[str]]:
+        if not self.site_ports:  # nothing else speaks to the block
+            return dict.fromkeys(self.at, frozenset())
+        return _dependence(self, self._touched)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
@@ -217,8 +229,9 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
     return Gaussian.from_naturals(naturals, np.where(known, belief.point, np.nan))
 
 
-def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray], n: int) -> dict[str, frozenset[str]]:
+def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray]) -> dict[str, frozenset[str]]:
     """Which ports' sites the rows of each port hang on, other than each row on its own site."""
+    n = 1 + max(int(at.max(initial=-1)) for at in touching.values())
     sites = [*factor.scalar_sites, *factor.vector_sites]
     count = {p: np.bincount(touching[p][touching[p] >= 0], minlength=n) for p in sites}
     for p in factor.vector_sites:  # the components of one vector are one site
@@ -239,22 +252,22 @@ def _components(factor: BlockFactor) -> np.ndarray:
     """The number of the connected part that each base scalar belongs to."""
     n = factor.block.n_columns
     groups = [factor.block.known.rows, factor.system.site_rows, *(factor.at[p].rows for p in factor.vector_sites)]
-    i, j, n_rows = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
-    for rows in groups:
-        part = rows.sparse.tocoo()
-        i.append(n_rows + part.coords[0])
-        j.append(part.coords[1])
-        n_rows += len(rows)
-        for _, columns in rows.dense:  # one vector, all of whose scalars meet
-            i.append(np.full(len(columns), n_rows))
-            j.append(columns)
-            n_rows += 1
-    rows, columns = np.concatenate(i), n_rows + np.concatenate(j)
-    size = n_rows + n
-    _, label = connected_components(
-        sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), directed=False
-    )
-    return np.unique(label[n_rows:], return_inverse=True)[1] if n else np.zeros(0, dtype=int)
+    if any(len(columns) == n for rows in groups for _, columns in rows.dense):
+        return np.zeros(n, dtype=int)  # one vector, all of whose scalars meet
+    a, b = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+    for rows in groups:  # the first scalar of a row with each of the others
+        s = rows.sparse
+        count = np.diff(s.indptr)
+        long = np.flatnonzero(count > 1)
+        later = np.ones(len(s.indices), dtype=bool)
+        later[s.indptr[:-1][count > 0]] = False
+        a.append(np.repeat(s.indices[s.indptr[long]], count[long] - 1))
+        b.append(s.indices[later])
+        for _, columns in rows.dense:  # every row holds all of these, beside its own
+            beside = np.concatenate([columns, s.indices])
+            a.append(np.full(len(beside), columns[0]))
+            b.append(beside)
+    return connected_parts(n, np.concatenate(a), np.concatenate(b))
 
 
 def _labels(rows: Rows, label: np.ndarray) -> np.ndarray:

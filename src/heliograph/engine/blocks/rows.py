@@ -24,9 +24,11 @@ __all__ = [
     "is_base",
     "joined",
     "minus",
+    "pull",
     "scale",
     "take",
     "touched",
+    "transposed",
 ]
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
@@ -152,6 +154,22 @@ def image(rows: Rows, x: np.ndarray) -> np.ndarray:
     for matrix, columns in rows.dense:
         value = value + matrix @ x[columns]
     return value
+
+
+def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
+    """``A' value``, over the base scalars."""
+    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
+    for x, columns in rows.dense:
+        total[columns] += x.T @ value
+    return total
+
+
+def transposed(rows: Rows) -> np.ndarray:
+    """``A'``, dense."""
+    whole = rows.sparse.T.toarray()
+    for x, columns in rows.dense:
+        whole[columns] += x.T
+    return whole
 
 
 def is_base(rows: Rows) -> bool:
