@@ -17,45 +17,48 @@ __all__ = ["LineSolver", "line_solver"]
 
 
 class _Links(NamedTuple):
-    """Rows of at most two scalars, which are neighbours."""
+    """Rows of one scalar, or of two that are neighbours: ``one x[at] + other x[next_to]``."""
 
-    n_rows: int
-    row: np.ndarray  # (entries,) of every entry
-    column: np.ndarray  # (entries,)
-    square: np.ndarray  # (entries,) of its coefficient
-    pair: np.ndarray  # (pairs,) rows of two entries
-    left: np.ndarray  # (pairs,) the first of the two scalars
-    product: np.ndarray  # (pairs,) of the two coefficients
+    at: np.ndarray  # (n,)
+    one: np.ndarray  # (n,)
+    next_to: np.ndarray | None = None  # (n,); None where no row has two
+    other: np.ndarray | float = 0.0  # (n,)
 
 
-def line_solver(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...]) -> LineSolver | None:
+def line_solver(
+    known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...]
+) -> LineSolver | None:
     """A solver for scalars on a line; None where any row joins others than neighbours."""
-    if vectors or known.rows.dense or rows.dense or not rows.n_columns:
+    n = rows.n_columns
+    if vectors or not n:
         return None
-    links = _links(known.rows), _links(rows)
-    return (
-        None
-        if links[0] is None or links[1] is None
-        else LineSolver(links[0], links[1], known.weight, n_sites, rows.n_columns)
-    )
+    diagonal, beside = np.zeros(n), np.zeros(n - 1)
+    for part, weight in known:
+        links = _links(part)
+        if links is None:
+            return None
+        _add(links, weight, diagonal, beside)
+    links = _links(rows)
+    return None if links is None else LineSolver(links, n_sites, diagonal, beside)
 
 
 class LineSolver:
     """A `Solver` by `heliograph.numerics.tridiagonal`."""
 
-    def __init__(self, known: _Links, rows: _Links, weight: np.ndarray, n_sites: int, n: int) -> None:
-        self._rows, self._n_sites, self._n = rows, n_sites, n
-        self._known = _gram(known, weight, n)
-        self.flops = 20.0 * n
+    def __init__(self, rows: _Links, n_sites: int, diagonal: np.ndarray, beside: np.ndarray) -> None:
+        """`rows` are wanted in every sweep, the sites first; the diagonals are of the rows of known weight."""
+        self._rows, self._n_sites = rows, n_sites
+        self._known = diagonal, beside
+        self.flops = 20.0 * len(diagonal)
 
     def factorise(self, sites: Sites) -> LineFactor:
         """The precision under the sites, factorised; raises `NotPositiveDefiniteError`."""
         diagonal, beside = self._known
         if self._n_sites:
-            tau = np.zeros(self._rows.n_rows)
+            tau = np.zeros(len(self._rows.at))
             tau[: self._n_sites] = sites.tau
-            more = _gram(self._rows, tau, self._n)
-            diagonal, beside = diagonal + more[0], beside + more[1]
+            diagonal, beside = diagonal.copy(), beside.copy()
+            _add(self._rows, tau, diagonal, beside)
         return tridiagonal.factorise(diagonal, beside)
 
     def log_determinant(self, factor: LineFactor) -> float:
@@ -70,8 +73,10 @@ class LineSolver:
         """Variances of the rows that are wanted in every sweep."""
         own, beside = tridiagonal.neighbours(factor)
         rows = self._rows
-        total = np.bincount(rows.row, rows.square * own[rows.column], rows.n_rows)
-        total[rows.pair] += 2.0 * rows.product * beside[rows.left]
+        total = rows.one**2 * own[rows.at]
+        if rows.next_to is not None:
+            total += rows.other**2 * own[rows.next_to]
+            total += 2.0 * rows.one * rows.other * np.append(beside, 0.0)[_left(rows)]
         return total
 
     def covariance(self, factor: LineFactor, rows: Rows, others: Rows) -> np.ndarray:
@@ -86,20 +91,35 @@ class LineSolver:
 
 def _links(rows: Rows) -> _Links | None:
     """The rows as links of a line; None where one has more than two scalars, or two that are not neighbours."""
-    s = rows.sparse
+    s, n = rows.sparse, len(rows)
     count = np.diff(s.indptr)
-    if count.max(initial=0) > 2:
+    if rows.dense or count.max(initial=0) > 2:
         return None
-    pair = np.flatnonzero(count == 2)
-    first = s.indptr[pair]
-    a, b = s.indices[first], s.indices[first + 1]
-    if not (np.abs(a - b) == 1).all():
-        return None
-    row = np.repeat(np.arange(len(rows)), count)
-    return _Links(len(rows), row, s.indices, s.data**2, pair, np.minimum(a, b), s.data[first] * s.data[first + 1])
+    if s.nnz == n and (count == 1).all():
+        return _Links(s.indices, s.data)
+    if s.nnz == 2 * n:
+        columns, data = s.indices.reshape(n, 2), s.data.reshape(n, 2)
+    else:  # rows of one scalar, or none, beside rows of two
+        columns, data = np.zeros((n, 2), dtype=s.indices.dtype), np.zeros((n, 2))
+        for k in (0, 1):
+            some = np.flatnonzero(count > k)
+            columns[some, k:] = s.indices[s.indptr[some] + k][:, None]
+            data[some, k] = s.data[s.indptr[some] + k]
+    links = _Links(columns[:, 0], data[:, 0], columns[:, 1], data[:, 1])
+    apart = np.abs(columns[:, 0] - columns[:, 1])
+    return links if (apart == (count == 2)).all() else None
 
 
-def _gram(links: _Links, weight: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The diagonals of ``A' diag(weight) A``."""
-    diagonal = np.bincount(links.column, weight[links.row] * links.square, n)
-    return diagonal, np.bincount(links.left, weight[links.pair] * links.product, n - 1)
+def _add(links: _Links, weight: np.ndarray, diagonal: np.ndarray, beside: np.ndarray) -> None:
+    """Add the diagonals of ``A' diag(weight) A``."""
+    n = len(diagonal)
+    diagonal += np.bincount(links.at, weight * links.one**2, n)
+    if links.next_to is not None:
+        diagonal += np.bincount(links.next_to, weight * links.other**2, n)
+        beside += np.bincount(_left(links), weight * links.one * links.other, n)[: n - 1]
+
+
+def _left(links: _Links) -> np.ndarray:
+    """The first of the two scalars of every row."""
+    assert links.next_to is not None
+    return np.minimum(links.at, links.next_to)

@@ -17,21 +17,26 @@ __all__ = ["PlannedSolver", "as_numeric"]
 class PlannedSolver:
     """A `Solver` by `heliograph.numerics.sparse`."""
 
-    def __init__(self, known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...]) -> None:
+    def __init__(
+        self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...]
+    ) -> None:
         """As `SparseSystem`. Raises `sparse.TooExpensiveError` beyond the budget."""
-        parts = [as_numeric(r) for r in (known.rows, rows)] + [as_numeric(r, d) for r, d in vectors]
-        self.plan = sparse.analyse(parts)
+        fixed, queried = [as_numeric(k.rows) for k in known], as_numeric(rows)
+        parts = [as_numeric(r, d) for r, d in vectors]
+        self.plan = sparse.analyse([*fixed, queried, *parts])
         if not self.plan.affordable:
             raise sparse.TooExpensiveError(
                 f"a joint solve takes {self.plan.flops:.1e} operations and {self.plan.bytes:.1e} bytes"
             )
         self.flops = self.plan.flops
-        self._shown = sparse.place(self.plan, parts[1])
+        self._shown = sparse.place(self.plan, queried)
         self._sites = self._shown
         if n_sites < len(rows):
             self._sites = sparse.place(self.plan, as_numeric(take(rows, np.arange(n_sites))), queried=False)
-        self._vectors = [sparse.place(self.plan, p, queried=False) for p in parts[2:]]
-        self._known = sparse.gram(sparse.place(self.plan, parts[0], queried=False), known.weight)
+        self._vectors = [sparse.place(self.plan, p, queried=False) for p in parts]
+        self._known = np.zeros(self.plan.fill)
+        for part, k in zip(fixed, known, strict=True):
+            self._known += sparse.gram(sparse.place(self.plan, part, queried=False), k.weight)
 
     def factorise(self, sites: Sites) -> sparse.Factor:
         """The precision under the sites, factorised; raises `NotPositiveDefiniteError`."""

@@ -185,7 +185,7 @@ class BlockFactor(Factor):
 
     def log_mass(self, joint: Joint) -> float:
         """``log`` of the block's integral under its sites, their statistics counted from the beliefs' means."""
-        return self.system.log_mass(joint.solution)
+        return self.block.log_constant + self.system.log_mass(joint.solution)
 
     def centres(self, joint: Joint) -> dict[int, np.ndarray]:
         """The mean of every node, entry by entry."""
@@ -251,7 +251,11 @@ def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray]) -> dict[st
 def _components(factor: BlockFactor) -> np.ndarray:
     """The number of the connected part that each base scalar belongs to."""
     n = factor.block.n_columns
-    groups = [factor.block.known.rows, factor.system.site_rows, *(factor.at[p].rows for p in factor.vector_sites)]
+    groups = [
+        *(k.rows for k in factor.block.known),
+        factor.system.site_rows,
+        *(factor.at[p].rows for p in factor.vector_sites),
+    ]
     if any(len(columns) == n for rows in groups for _, columns in rows.dense):
         return np.zeros(n, dtype=int)  # one vector, all of whose scalars meet
     a, b = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]

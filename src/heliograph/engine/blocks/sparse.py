@@ -11,7 +11,7 @@ import scipy.linalg as sl
 
 from heliograph.engine.blocks.line import line_solver
 from heliograph.engine.blocks.planned import PlannedSolver
-from heliograph.engine.blocks.records import Known
+from heliograph.engine.blocks.records import Known, known_log_density, known_shift
 from heliograph.engine.blocks.rows import Rows, image, pull, take, transposed
 from heliograph.engine.blocks.system import Sites, VectorSites
 from heliograph.numerics import sparse
@@ -70,7 +70,9 @@ class Solver(Protocol):
 class SparseSystem:
     """The linear system of one block."""
 
-    def __init__(self, known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()) -> None:
+    def __init__(
+        self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
+    ) -> None:
         """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites.
 
         `vectors` are the rows of vector sites, with their dimension. Raises `sparse.TooExpensiveError` beyond the budget.
@@ -79,7 +81,7 @@ class SparseSystem:
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         line = line_solver(known, rows, n_sites, vectors)
         self.solver: Solver = PlannedSolver(known, rows, n_sites, vectors) if line is None else line
-        self._shift = pull(known.rows, known.weight * (known.target - known.rows.constant))
+        self._shift = known_shift(known, rows.n_columns)
 
     def solve(self, sites: Sites) -> SparseSolution | None:
         """The joint belief under the sites; None where it is not a distribution."""
@@ -161,13 +163,6 @@ class SparseSystem:
         mean = solution.mean + gain @ sl.solve_triangular(lower, gap, lower=True, check_finite=False)
         log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
         return SparseSolution(mean, solution.factor, log_det, gain)
-
-
-def known_log_density(known: Known, mean: np.ndarray) -> float:
-    """``log`` density of the rows of known weight at values of the base scalars."""
-    gap = known.target - known.rows.constant - image(known.rows, mean)
-    density = 0.5 * (np.log(known.weight).sum() - len(gap) * _LOG_2PI - (known.weight * gap) @ gap)
-    return float(density) + known.log_constant
 
 
 def _columns(rows: Rows, matrix: np.ndarray) -> np.ndarray:
