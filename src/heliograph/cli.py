@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from heliograph.errors import HeliographError
-from heliograph.experiments.experiment import Outcome
-from heliograph.experiments.parts import Store
-from heliograph.experiments.reproduce import Run, Step, choose, outcome_of, plan, run, strict_json, write_outcome
+from heliograph.paper.reproduce import Run, Step, choose, outcome_of, plan, run, strict_json, write_outcome
+from heliograph.paper.running.experiment import Outcome
+from heliograph.paper.running.parts import Store
 
 app = typer.Typer(help="Expectation propagation with messages learned just in time.", no_args_is_help=True)
 
@@ -34,8 +34,8 @@ def demo(
     picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("heliograph_demo.png"),
 ) -> None:
     """Solve ten related logistic regressions and one model with a factor that has no formula, all learned live."""
-    from heliograph.experiments.demo import TOLERANCE, run_demo
-    from heliograph.report.demo import demo_table, draw_demo
+    from heliograph.paper.demo import TOLERANCE, run_demo
+    from heliograph.paper.report.demo import demo_table, draw_demo
 
     console, n_problems = Console(), 3 if quick else 10
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -114,7 +114,7 @@ def report(folder: Annotated[Path, typer.Argument(help="A folder that `reproduce
 
 
 def _build_report(folder: Path) -> Path:
-    from heliograph.report.page import build  # drawing is slow to import, and not every command draws
+    from heliograph.paper.report.page import build  # drawing is slow to import, and not every command draws
 
     return build(folder)
 

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from heliograph.cli import app
-from heliograph.experiments.demo import TOLERANCE, run_demo
+from heliograph.paper.demo import TOLERANCE, run_demo
 
 
 def test_the_demo_prints_its_table_and_writes_its_picture(tmp_path):

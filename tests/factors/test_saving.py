@@ -16,9 +16,9 @@ from heliograph.errors import FileFormatError, ModelError
 from heliograph.factors.black_box import RunOptions, factor, load_factor
 from heliograph.families import Beta, Gaussian
 from heliograph.operators import Kjit
-from heliograph.operators.forest import Forest
-from heliograph.operators.neural import Neural
 from heliograph.oracles import ImportanceOracle
+from heliograph.paper.rivals.forest import Forest
+from heliograph.paper.rivals.neural import Neural
 
 QUICK = ImportanceOracle(256, adapt=False, min_ess=1.0, k_threshold=np.inf)
 KJIT = Kjit(20, 30, minibatch=40)

@@ -9,9 +9,9 @@ from logistic_world import GridOracle, logistic_factor, plate
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gaussian
 from heliograph.operators.learned import Learned, decide
-from heliograph.operators.neural import Neural
 from heliograph.operators.registry import make_operator, operator_names
 from heliograph.oracles import Answer
+from heliograph.paper.rivals.neural import Neural
 
 TOLERANCE = 1e-4  # nats for a plate together
 SIZES = (1, 2, 3, 7, 20, 21, 50)

@@ -9,9 +9,9 @@ from logistic_world import GridOracle, logistic_factor, plate
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors.black_box import RunOptions
 from heliograph.operators import make_operator, operator_names, register
-from heliograph.operators.forest import Forest
-from heliograph.operators.neural import Neural
 from heliograph.operators.registry import operator_from_state
+from heliograph.paper.rivals.forest import Forest
+from heliograph.paper.rivals.neural import Neural
 
 
 def small_forest(**more):

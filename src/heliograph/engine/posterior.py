@@ -85,8 +85,7 @@ class Posterior:
             node = self._find(variable)
             return self._belief(node).reshape(node.shape)
         _check_variable(variable)
-        if variable.model.graph is not (self._graph.live or self._graph):
-            raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
+        self._check_model(variable)
         node = variable.node
         if not in_run(self._graph, node) and node.made is not None:
             return belief_of_expression(
@@ -100,6 +99,17 @@ class Posterior:
         if variable.index is None:
             return belief.reshape(variable.shape)
         return belief[variable.index.reshape(-1)].reshape(variable.shape)
+
+    def _check_model(self, variable: Variable) -> None:
+        """Refuse variables of other models, and of this one as it is since it was given other data."""
+        live = self._graph.live or self._graph
+        if variable.model.graph is not live:
+            raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
+        if live.version != self._graph.version:
+            raise ModelError(
+                f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
+                f"posterior[{variable.name!r}], or run infer again"
+            )
 
     def _joint_belief(self, form: Affine) -> Family | None:
         """The belief of an expression that lies in one block; None of any other."""
@@ -143,8 +153,7 @@ class Posterior:
         for x in (a, b):
             if not getattr(getattr(x, "family", None), "gaussian", False):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
-            if x.model.graph is not (self._graph.live or self._graph):
-                raise ModelError(f"variable {x.name!r} belongs to another model than this posterior")
+            self._check_model(x)
             forms.append(readable_form(self._graph, x.node, x.entries()))
             shapes.append((*x.shape, x.node.dimension) if x.node.dimension is not None else x.shape)
         for kind in self._compiled.blocks:

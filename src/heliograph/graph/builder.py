@@ -8,13 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from heliograph.errors import ModelError
 from heliograph.factors import Factor
 from heliograph.families import Family
+from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_png, render_summary
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.mixture import mixture
+from heliograph.graph.language.spread import Spread
+from heliograph.graph.observing import give, name_data
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
 from heliograph.graph.variable import Variable, build, state
@@ -57,19 +61,20 @@ class Builder:
         mean: Argument = 0.0,
         variance: Argument | None = None,
         *,
+        sd: Argument | None = None,
         precision: Argument | None = None,
         covariance: Any = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Gaussian variable: scalars with `variance` or `precision`, a vector with `covariance`.
+        """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
 
         `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
         `precision` may be a Gamma variable.
         """
         entries = Entries(size, observed, missing)
-        return build(self, continuous.gaussian, name, mean, variance, precision, covariance, entries)
+        return build(self, continuous.gaussian, name, mean, Spread(variance, sd, precision, covariance), entries)
 
     def gamma(
         self,
@@ -108,16 +113,18 @@ class Builder:
         means: Variable,
         variance: Argument | None = None,
         *,
+        sd: Argument | None = None,
         precision: Argument | None = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Gaussian variable whose component (mean, and variance or precision) is chosen by a Categorical or Bernoulli.
+        """A Gaussian variable whose component (mean, and variance, sd or precision) is chosen by a Categorical or Bernoulli.
 
         `means` is an array of K scalar Gaussian variables; `precision` may be one of K Gamma variables. A Bernoulli
         selector chooses component 1 when it is true and component 0 otherwise.
         """
-        return build(self, mixture, name, selector, means, variance, precision, Entries(None, observed, missing))
+        spread = Spread(variance, sd, precision)
+        return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
@@ -208,9 +215,36 @@ class Builder:
         """Soft evidence: multiply any message of the variable's own family into it."""
         state(self, statements.attach, x, message)
 
-    def observe(self, x: Variable, values: Any, missing: Any = None) -> None:
-        """Set the observed values of a whole variable after it was made."""
-        state(self, statements.observe, x, values, missing)
+    def data(self, name: str, values: Any) -> Data:
+        """Name an array, so that ``model.observe(name=...)`` can give another one, of another length too.
+
+        It is used like the array: ``X @ w``, ``np.log(X)``, ``X[:, 0]``. Its ``rows`` is the length as a ``size=`` that follows it.
+
+        >>> model = Builder()
+        >>> t = model.data("t", [0.0, 1.0, 2.0])
+        >>> slope = model.gaussian("slope", 0.0, variance=1.0)
+        >>> y = model.gaussian("y", slope * t, variance=1.0, observed=[0.1, 0.9, 2.1])
+        >>> model.observe(t=[0.0, 1.0], y=[0.5, 1.5])
+        >>> y
+        Variable('y', Gaussian, shape=(2,))
+        """
+        return name_data(self.draft, name, values)
+
+    def observe(
+        self, variable: Variable | None = None, values: Any = None, missing: Any = None, /, **data: Any
+    ) -> None:
+        """Give observed values, or new data, to a model that is written already.
+
+        ``observe(y, values)`` sets the values of one variable. ``observe(y=..., X=...)`` gives new values, of any length, to
+        observed variables and to arrays named with `data`, and is the same as to write the whole model again with them;
+        ``observe(y=None)`` makes y unobserved. Posteriors computed before stay as they are.
+        """
+        if variable is None and values is None:
+            give(self, data)
+            return
+        if data.keys() - {"missing"}:
+            raise ModelError("observe takes one variable and its values, or new data by name, but not both")
+        state(self, statements.observe, variable, values, data.get("missing", missing))
 
     # ---- looking ------------------------------------------------------------------------------------------------
     @property

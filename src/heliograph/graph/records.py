@@ -174,10 +174,11 @@ class Graph:
     plates: list[Plate] = field(default_factory=list[Plate])
 
     live: Graph | None = None  # in a snapshot: the graph that it was taken of
+    version: int = 0  # how often the model was written anew with other data
 
     def snapshot(self) -> Graph:
         """A copy of the graph as it is now, which later additions and observations leave as it is."""
-        return Graph([replace(node) for node in self.nodes], list(self.plates), self)
+        return Graph([replace(node) for node in self.nodes], list(self.plates), self, self.version)
 
     def meetings(self) -> dict[int, list[tuple[Plate, str]]]:
         """The (plate, port) pairs that meet each node that is met at all."""

@@ -9,11 +9,13 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.graph.check import as_floats
+from heliograph.graph.data import Data, plain
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.functions import between, greater, multiply
 from heliograph.graph.language.linear import add, dot, scale, subtract
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
+from heliograph.graph.tape import Call
 from heliograph.numerics.checks import in_words
 
 __all__ = ["Variable", "build", "state"]
@@ -40,11 +42,22 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
-    made = state(model, function, *args, **kwargs)
-    return Variable(model, made.node, made.index)
+    made = _call(model, function, *args, **kwargs)
+    variable = Variable(model, made.node, made.index)
+    if not model.draft.busy:
+        model.draft.tape.append(Call(function, args, kwargs, variable))
+    return variable
 
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function of the language that makes no variable, all or nothing."""
+    result = _call(model, function, *args, **kwargs)
+    if not model.draft.busy:
+        model.draft.tape.append(Call(function, args, kwargs, None))
+    return result
+
+
+def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language for a model: it takes only variables of that model, and changes all or nothing."""
     for x in _variables([*args, *kwargs.values()]):
         if x.model is not model:
@@ -53,7 +66,24 @@ def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
                 "make a variable of this one, for example from a posterior with model.variable(name, message)"
             )
     with model.draft.transaction():
-        return function(model.draft, *args, **kwargs)
+        return cast(Any, function)(model.draft, *plain(args), **plain(kwargs))
+
+
+def _part(draft: Draft, x: Quantity, key: Any) -> Quantity:
+    """Some entries of a variable."""
+    return x.part(key)
+
+
+def _reshaped(draft: Draft, x: Quantity, shape: tuple[Any, ...]) -> Quantity:
+    """The same entries in another shape."""
+    if len(shape) == 1 and shape[0] is None:
+        raise ModelError(f"variable {x.name!r}: reshape takes whole numbers, not None")
+    try:
+        index = np.reshape(x.entries(), shape[0] if len(shape) == 1 else shape)
+    except (TypeError, ValueError) as error:
+        wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
+        raise ModelError(f"variable {x.name!r} of shape {x.shape} cannot have the shape {wanted}: {error}") from None
+    return Quantity(x.node, index)
 
 
 def _variables(arguments: Iterable[object]) -> Iterator[Variable]:
@@ -78,6 +108,7 @@ class Variable(Quantity):
 
     __slots__ = ("model",)
     __array_ufunc__ = None  # so that ``ndarray @ variable`` comes to us
+    __pandas_priority__ = 10_000  # and ``series * variable``
 
     def __init__(self, model: ModelLike, node: Node, index: np.ndarray | None = None) -> None:
         super().__init__(node, index)
@@ -100,8 +131,7 @@ class Variable(Quantity):
                 f"variable {self.name!r} cannot be indexed by the random variable {key.name!r}; "
                 "use model.mixture(name, selector, means, ...) to let a variable choose"
             )
-        part = self.part(key)
-        return Variable(self.model, part.node, part.index)
+        return build(self.model, _part, self, key)
 
     def __iter__(self) -> Iterator[Variable]:
         if not self.shape:
@@ -110,16 +140,7 @@ class Variable(Quantity):
 
     def reshape(self, *shape: Any) -> Variable:
         """The same entries in another shape."""
-        if len(shape) == 1 and shape[0] is None:
-            raise ModelError(f"variable {self.name!r}: reshape takes whole numbers, not None")
-        try:
-            index = np.reshape(self.entries(), shape[0] if len(shape) == 1 else shape)
-        except (TypeError, ValueError) as error:
-            wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
-            raise ModelError(
-                f"variable {self.name!r} of shape {self.shape} cannot have the shape {wanted}: {error}"
-            ) from None
-        return Variable(self.model, self.node, index)
+        return build(self.model, _reshaped, self, shape)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Variable:
@@ -144,14 +165,14 @@ class Variable(Quantity):
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "
                 "(numerator = quotient * denominator) or as a black-box factor with @hg.factor"
             )
-        other = as_floats(f"variable {self.name!r} is divided by something that", other)
-        if (other == 0).any():
+        divisor = as_floats(f"variable {self.name!r} is divided by something that", other)
+        if (divisor == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
-        if np.isinf(other).any():
+        if np.isinf(divisor).any():
             raise ModelError(
                 f"variable {self.name!r} is divided by infinity; multiply it by 0 if that is what is meant"
             )
-        return build(self.model, scale, self, 1.0 / other)
+        return build(self.model, scale, self, 1.0 / other if isinstance(other, Data) else 1.0 / divisor)
 
     def __pow__(self, exponent: Any) -> Variable:
         raise ModelError(

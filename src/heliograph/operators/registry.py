@@ -12,13 +12,14 @@ from heliograph.errors import FileFormatError, ModelError
 
 __all__ = ["make_operator", "operator_from_state", "operator_names", "register"]
 
-# name -> where its maker is; imported when first wanted, so that a run with one operator loads no other
+# name -> where its maker is; imported when first wanted, so that a run with one operator loads no other (and nothing
+# here imports the wing of the paper, where those of earlier papers are)
 _KNOWN: dict[str, tuple[str, str]] = {
     "ask": ("heliograph.operators.asking", "AlwaysAsk"),
-    "forest": ("heliograph.operators.forest", "Forest"),
+    "forest": ("heliograph.paper.rivals.forest", "Forest"),
     "kjit": ("heliograph.operators.kjit", "Kjit"),
     "learned": ("heliograph.operators.learned", "Learned"),
-    "neural": ("heliograph.operators.neural", "Neural"),
+    "neural": ("heliograph.paper.rivals.neural", "Neural"),
 }
 _REGISTERED: dict[str, Callable[..., Any]] = {}
 

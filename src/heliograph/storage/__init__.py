@@ -2,7 +2,7 @@
 
 Start with `archive`, which is the file format; `trees` puts nested results with arrays inside into one, and `whole`
 writes any bytes so that a file is there whole or not at all. What an archive means is said by those who write it:
-learned factors (`factors.black_box.saving`) and finished parts of experiments (`experiments.parts`).
+learned factors (`factors.black_box.saving`) and finished parts of experiments (`paper.running.parts`).
 """
 
 from heliograph.storage.archive import FORMAT, HEAD, MAGIC, Archive, below, read_archive, understanding, write_archive

@@ -45,13 +45,14 @@ def system_for(
     n = rows.n_columns
     highest = max((float(k.weight.max(initial=1.0)) for k in known), default=1.0)
     spread = highest / min((float(k.weight.min(initial=1.0)) for k in known), default=1.0)
-    dense_cost = (2.0 * n**3 + 2.0 * len(rows) * min(n, 200) ** 2) / _DENSE_SPEED
-    if n <= _SMALL or not (rows.sparse.nnz or any(k.rows.sparse.nnz for k in known)):
-        return DenseSystem(known, rows, n_sites)
+    n_rows = len(rows) + sum(len(r) for r, _ in vectors)
+    dense_cost = (2.0 * n**3 + 2.0 * n_rows * min(n, 200) ** 2) / _DENSE_SPEED
+    if n <= _SMALL or not any(r.sparse.nnz for r in (rows, *(k.rows for k in known), *(r for r, _ in vectors))):
+        return DenseSystem(known, rows, n_sites, vectors)
     if n < 3000 and (
         dense_cost <= _OVERHEAD or spread > _UNRESOLVED
     ):  # a dense system can be careful with such weights
-        return DenseSystem(known, rows, n_sites)
+        return DenseSystem(known, rows, n_sites, vectors)
     if spread > _LOST:
         warnings.warn(
             f"the variances of a block of {n} unknowns differ by a factor of {spread:.0e}, more than double precision holds: "
@@ -61,5 +62,5 @@ def system_for(
         )
     sparse = SparseSystem(known, rows, n_sites, vectors)
     if n < 3000 and dense_cost < sparse.solver.flops:
-        return DenseSystem(known, rows, n_sites)
+        return DenseSystem(known, rows, n_sites, vectors)
     return sparse

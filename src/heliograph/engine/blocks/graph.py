@@ -40,7 +40,7 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
                 stacklevel=2,
             )
     gone = {k for f in factors for k in f.block.plates}
-    made = Graph(graph.nodes, [], graph.live)
+    made = replace(graph, plates=[])
     for plate in graph.plates:
         if plate.position not in gone:
             made.plates.append(replace(plate, position=len(made.plates)))

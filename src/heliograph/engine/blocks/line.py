@@ -69,9 +69,17 @@ class LineSolver:
         """Solve for right-hand sides (N,) or (N, c)."""
         return tridiagonal.solve(factor, right)
 
-    def variances(self, factor: LineFactor) -> np.ndarray:
+    def invert(self, factor: LineFactor) -> tuple[np.ndarray, np.ndarray]:
+        """Variances, and covariances of neighbours."""
+        return tridiagonal.neighbours(factor)
+
+    def vector_covariances(self, inverse: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+        """None: no vector is on a line."""
+        return []
+
+    def variances(self, inverse: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Variances of the rows that are wanted in every sweep."""
-        own, beside = tridiagonal.neighbours(factor)
+        own, beside = inverse
         rows = self._rows
         total = rows.one**2 * own[rows.at]
         if rows.next_to is not None:

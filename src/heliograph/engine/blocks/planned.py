@@ -33,7 +33,7 @@ class PlannedSolver:
         self._sites = self._shown
         if n_sites < len(rows):
             self._sites = sparse.place(self.plan, as_numeric(take(rows, np.arange(n_sites))), queried=False)
-        self._vectors = [sparse.place(self.plan, p, queried=False) for p in parts]
+        self._vectors = [(sparse.place(self.plan, p), d) for p, (_, d) in zip(parts, vectors, strict=True)]
         self._known = np.zeros(self.plan.fill)
         for part, k in zip(fixed, known, strict=True):
             self._known += sparse.gram(sparse.place(self.plan, part, queried=False), k.weight)
@@ -43,7 +43,7 @@ class PlannedSolver:
         values = self._known
         if len(sites.tau):
             values = values + sparse.gram(self._sites, sites.tau)
-        for placed, site in zip(self._vectors, sites.vectors, strict=True):
+        for (placed, _), site in zip(self._vectors, sites.vectors, strict=True):
             values = values + sparse.gram(placed, site.precision)
         return sparse.factorise(self.plan, values)
 
@@ -55,9 +55,17 @@ class PlannedSolver:
         """Solve for right-hand sides (N,) or (N, c)."""
         return sparse.solve(factor, right)
 
-    def variances(self, factor: sparse.Factor) -> np.ndarray:
+    def invert(self, factor: sparse.Factor) -> sparse.Inverse:
+        """The covariances of scalars that share a row."""
+        return sparse.invert(factor)
+
+    def variances(self, inverse: sparse.Inverse) -> np.ndarray:
         """Variances of the rows that are wanted in every sweep."""
-        return sparse.variances(sparse.invert(factor), self._shown)
+        return sparse.variances(inverse, self._shown)
+
+    def vector_covariances(self, inverse: sparse.Inverse) -> list[np.ndarray]:
+        """Covariances ``(m, d, d)`` of every vector site."""
+        return [sparse.variances(inverse, placed).reshape(-1, d, d) for placed, d in self._vectors]
 
     def covariance(self, factor: sparse.Factor, rows: Rows, others: Rows) -> np.ndarray:
         """Covariances of a few rows with others."""

@@ -15,15 +15,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
-from heliograph.graph.sparse import connected_parts
 
-__all__ = ["BlockFactor", "Joint", "port_of"]
+__all__ = ["BlockFactor", "Joint", "port_of", "vector_beliefs"]
 
 _DOMINATED = (
     1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
@@ -43,6 +43,9 @@ class Joint(NamedTuple):
     solution: Any  # of the block's linear system
     mean: np.ndarray  # (n,) of the sites and the other scalars that are shown
     variance: np.ndarray  # (n,)
+    vectors: dict[
+        str, tuple[np.ndarray, np.ndarray]
+    ]  # port with sites on vectors -> means (m, d), covariances (m, d, d)
     cavities: Cavities | None = None  # of sites that say so much more than the rest that a division would lose it
 
 
@@ -89,21 +92,20 @@ class BlockFactor(Factor):
         return n**3 + self.n_sites * n**2
 
     @cached_property
-    def _touched(self) -> dict[str, np.ndarray]:
-        """The connected part that each row at a port belongs to, -1 for constants."""
-        label = _components(self)
-        return {port: _labels(p.rows, label) for port, p in self.at.items()}
-
-    @cached_property
     def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
         """The connected part of the block that each entry of a node belongs to, -1 for constants."""
-        return {port: self._touched[port][:: p.dimension or 1] for port, p in self.at.items()}
+        groups = [(k.rows, 1) for k in self.block.known] + [(self.system.site_rows, 1)]
+        groups += [(self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites]
+        part = parts_of_scalars(groups, self.block.n_columns)
+        return {
+            port: parts_of_rows(p.rows, part).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
+        }
 
     @cached_property
     def _reads(self) -> dict[str, frozenset[str]]:
         if not self.site_ports:  # nothing else speaks to the block
             return dict.fromkeys(self.at, frozenset())
-        return _dependence(self, self._touched)
+        return _dependence(self)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
@@ -136,7 +138,8 @@ class BlockFactor(Factor):
         mean, variance = self.system.marginals(solution)
         strong = np.flatnonzero(tau * variance[: self.n_sites] > 1.0 - _DOMINATED)
         cavities = cavities_of(self.system, strong, said) if len(strong) and not places else None
-        return Joint(solution, mean, variance, cavities)
+        found = dict(zip(self.vector_sites, self.system.vector_moments(solution), strict=True))
+        return Joint(solution, mean, variance, found, cavities)
 
     def marginal(self, port: str, joint: Joint) -> Family:
         """The belief of every entry of a node."""
@@ -147,10 +150,12 @@ class BlockFactor(Factor):
         whole = self.system.naturals(rows, joint.solution) if d == len(rows) else None
         if whole is not None:
             return MultivariateGaussian.from_naturals((whole[0][None], whole[1][None]))
+        if port in joint.vectors:
+            return vector_beliefs(*joint.vectors[port])
         mean, variance = self.system.moments(rows, joint.solution, d)
         if d is None:
             return Gaussian.from_mean_variance(mean, variance)
-        return _vectors(mean.reshape(-1, d), variance)
+        return vector_beliefs(mean.reshape(-1, d), variance)
 
     def answer(self, to: str, site: Family | None, joint: Joint | None) -> Family:
         """The marginal divided by what came in; NaN where the joint belief is not a distribution."""
@@ -181,7 +186,7 @@ class BlockFactor(Factor):
         mean, variance = self.system.moments(self.block.rows[node.position], joint.solution, node.dimension)
         if node.dimension is None:
             return Gaussian.from_mean_variance(mean, variance)
-        return _vectors(mean.reshape(-1, node.dimension), variance)
+        return vector_beliefs(mean.reshape(-1, node.dimension), variance)
 
     def log_mass(self, joint: Joint) -> float:
         """``log`` of the block's integral under its sites, their statistics counted from the beliefs' means."""
@@ -190,13 +195,16 @@ class BlockFactor(Factor):
     def centres(self, joint: Joint) -> dict[int, np.ndarray]:
         """The mean of every node, entry by entry."""
         found = {}
-        for node, rows, d, start in self.at.values():
+        for port, (node, rows, d, start) in self.at.items():
+            if port in joint.vectors:
+                found[node] = joint.vectors[port][0]
+                continue
             mean = joint.mean[start : start + len(rows)] if start >= 0 else self.system.means(rows, joint.solution)
             found[node] = mean if d is None else mean.reshape(-1, d)
         return found
 
 
-def _vectors(mean: np.ndarray, covariance: np.ndarray) -> MultivariateGaussian:
+def vector_beliefs(mean: np.ndarray, covariance: np.ndarray) -> MultivariateGaussian:
     """Beliefs of vectors: point masses where nothing varies.
 
     Where exact values fix some combinations of a vector, its covariance is singular, and a billionth of it is added.
@@ -229,15 +237,13 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
     return Gaussian.from_naturals(naturals, np.where(known, belief.point, np.nan))
 
 
-def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray]) -> dict[str, frozenset[str]]:
-    """Which ports' sites the rows of each port hang on, other than each row on its own site."""
-    n = 1 + max(int(at.max(initial=-1)) for at in touching.values())
+def _dependence(factor: BlockFactor) -> dict[str, frozenset[str]]:
+    """Which ports' sites the entries of each port hang on, other than each entry on its own site."""
+    n = 1 + max(int(at.max(initial=-1)) for at in factor.parts.values())
     sites = [*factor.scalar_sites, *factor.vector_sites]
-    count = {p: np.bincount(touching[p][touching[p] >= 0], minlength=n) for p in sites}
-    for p in factor.vector_sites:  # the components of one vector are one site
-        count[p] = -(-count[p] // (factor.at[p].dimension or 1))
+    count = {p: np.bincount(factor.parts[p][factor.parts[p] >= 0], minlength=n) for p in sites}
     reads = {}
-    for port, at in touching.items():
+    for port, at in factor.parts.items():
         mine = at[at >= 0]
         found = []
         for p in sites:
@@ -246,39 +252,3 @@ def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray]) -> dict[st
                 found.append(p)
         reads[port] = frozenset(found)
     return reads
-
-
-def _components(factor: BlockFactor) -> np.ndarray:
-    """The number of the connected part that each base scalar belongs to."""
-    n = factor.block.n_columns
-    groups = [
-        *(k.rows for k in factor.block.known),
-        factor.system.site_rows,
-        *(factor.at[p].rows for p in factor.vector_sites),
-    ]
-    if any(len(columns) == n for rows in groups for _, columns in rows.dense):
-        return np.zeros(n, dtype=int)  # one vector, all of whose scalars meet
-    a, b = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
-    for rows in groups:  # the first scalar of a row with each of the others
-        s = rows.sparse
-        count = np.diff(s.indptr)
-        long = np.flatnonzero(count > 1)
-        later = np.ones(len(s.indices), dtype=bool)
-        later[s.indptr[:-1][count > 0]] = False
-        a.append(np.repeat(s.indices[s.indptr[long]], count[long] - 1))
-        b.append(s.indices[later])
-        for _, columns in rows.dense:  # every row holds all of these, beside its own
-            beside = np.concatenate([columns, s.indices])
-            a.append(np.full(len(beside), columns[0]))
-            b.append(beside)
-    return connected_parts(n, np.concatenate(a), np.concatenate(b))
-
-
-def _labels(rows: Rows, label: np.ndarray) -> np.ndarray:
-    """The part that each row belongs to, -1 for rows without a variable."""
-    found = np.full(len(rows), -1)
-    some = np.diff(rows.sparse.indptr) > 0
-    found[some] = label[rows.sparse.indices[rows.sparse.indptr[:-1][some]]]
-    for _, columns in rows.dense:
-        found[:] = label[columns[0]]
-    return found

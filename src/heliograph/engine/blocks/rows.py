@@ -24,6 +24,7 @@ __all__ = [
     "is_base",
     "joined",
     "minus",
+    "over",
     "pull",
     "scale",
     "shifted",
@@ -192,6 +193,17 @@ def image(rows: Rows, x: np.ndarray) -> np.ndarray:
     value = rows.sparse @ x if rows.sparse.nnz else np.zeros(len(rows))
     for matrix, columns in rows.dense:
         value = value + matrix @ x[columns]
+    return value
+
+
+def over(rows: Rows, matrix: np.ndarray, part: slice | None = None) -> np.ndarray:
+    """``A matrix`` for all rows or some of them, without the constants."""
+    every = part is None or part == slice(0, len(rows))
+    if every and is_base(rows):
+        return matrix[rows.sparse.indices]
+    value = (rows.sparse if every else rows.sparse[part]) @ matrix
+    for x, columns in rows.dense:
+        value = value + (x if every else x[part]) @ matrix[columns]
     return value
 
 

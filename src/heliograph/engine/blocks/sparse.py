@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.linalg as sl
 from heliograph.engine.blocks.line import line_solver
 from heliograph.engine.blocks.planned import PlannedSolver
 from heliograph.engine.blocks.records import Known, known_log_density, known_shift
-from heliograph.engine.blocks.rows import Rows, image, pull, take, transposed
+from heliograph.engine.blocks.rows import Rows, image, over, pull, take, transposed
 from heliograph.engine.blocks.system import Sites, VectorSites
 from heliograph.numerics import sparse
 
@@ -20,21 +21,6 @@ __all__ = ["SparseSolution", "SparseSystem"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _FEW = 64  # rows whose covariance is solved for at a time
-
-
-@dataclass(frozen=True, eq=False)
-class SparseSolution:
-    """The joint belief of the base scalars."""
-
-    mean: np.ndarray  # (N,)
-    factor: Any  # of the solver
-    log_det: float  # of the precision, given what is fixed
-    gain: np.ndarray | None = None  # (N, m) what exact values take from the covariance: gain gain'
-
-    @property
-    def n_free(self) -> int:
-        """Base scalars less those that exact values fix."""
-        return len(self.mean) - (0 if self.gain is None else self.gain.shape[1])
 
 
 class Solver(Protocol):
@@ -54,8 +40,16 @@ class Solver(Protocol):
         """Solve for right-hand sides (N,) or (N, c)."""
         ...
 
-    def variances(self, factor: Any) -> np.ndarray:
+    def invert(self, factor: Any) -> Any:
+        """The covariances of scalars that share a row."""
+        ...
+
+    def variances(self, inverse: Any) -> np.ndarray:
         """Variances of the rows that are wanted in every sweep."""
+        ...
+
+    def vector_covariances(self, inverse: Any) -> list[np.ndarray]:
+        """Covariances ``(m, d, d)`` of every vector site."""
         ...
 
     def covariance(self, factor: Any, rows: Rows, others: Rows) -> np.ndarray:
@@ -65,6 +59,27 @@ class Solver(Protocol):
     def sample(self, rng: np.random.Generator, factor: Any, n: int) -> np.ndarray:
         """Draws (n, N) around 0."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSolution:
+    """The joint belief of the base scalars."""
+
+    mean: np.ndarray  # (N,)
+    solver: Solver
+    factor: Any  # of the solver
+    log_det: float  # of the precision, given what is fixed
+    gain: np.ndarray | None = None  # (N, m) what exact values take from the covariance: gain gain'
+
+    @cached_property
+    def inverse(self) -> Any:
+        """The covariances of neighbours."""
+        return self.solver.invert(self.factor)
+
+    @property
+    def n_free(self) -> int:
+        """Base scalars less those that exact values fix."""
+        return len(self.mean) - (0 if self.gain is None else self.gain.shape[1])
 
 
 class SparseSystem:
@@ -81,6 +96,7 @@ class SparseSystem:
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         line = line_solver(known, rows, n_sites, vectors)
         self.solver: Solver = PlannedSolver(known, rows, n_sites, vectors) if line is None else line
+        self._vectors = vectors
         self._shift = known_shift(known, rows.n_columns)
 
     def solve(self, sites: Sites) -> SparseSolution | None:
@@ -96,7 +112,8 @@ class SparseSystem:
             factor = self.solver.factorise(sites)
         except sparse.NotPositiveDefiniteError:
             return None
-        solution = SparseSolution(self.solver.solve(factor, b), factor, self.solver.log_determinant(factor))
+        mean, log_det = self.solver.solve(factor, b), self.solver.log_determinant(factor)
+        solution = SparseSolution(mean, self.solver, factor, log_det)
         if sites.fixed is None:
             return solution
         assert sites.values is not None
@@ -104,11 +121,21 @@ class SparseSystem:
 
     def marginals(self, solution: SparseSolution) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the rows that are wanted in every sweep."""
-        variance = self.solver.variances(solution.factor)
+        variance = self.solver.variances(solution.inverse)
         if solution.gain is not None:
-            variance = np.maximum(variance - (_columns(self.shown, solution.gain) ** 2).sum(axis=1), 0.0)
+            variance = np.maximum(variance - (over(self.shown, solution.gain) ** 2).sum(axis=1), 0.0)
         variance = np.where(variance > 0, variance, 0.0)
         return self.means(self.shown, solution), variance
+
+    def vector_moments(self, solution: SparseSolution) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Means and covariances of every vector site, by port."""
+        found = []
+        for (rows, d), covariance in zip(self._vectors, self.solver.vector_covariances(solution.inverse), strict=True):
+            if solution.gain is not None:
+                gone = over(rows, solution.gain).reshape(len(covariance), d, -1)
+                covariance -= gone @ gone.transpose(0, 2, 1)
+            found.append((self.means(rows, solution).reshape(-1, d), covariance))
+        return found
 
     def means(self, rows: Rows, solution: SparseSolution) -> np.ndarray:
         """Means of any rows."""
@@ -136,7 +163,7 @@ class SparseSystem:
         found = self.solver.covariance(solution.factor, rows, others)
         if solution.gain is None:
             return found
-        return found - _columns(rows, solution.gain) @ _columns(others, solution.gain).T
+        return found - over(rows, solution.gain) @ over(others, solution.gain).T
 
     def sample(self, rng: np.random.Generator, solution: SparseSolution, n: int) -> np.ndarray:
         """Draws of the base scalars."""
@@ -162,15 +189,7 @@ class SparseSystem:
         gain = sl.solve_triangular(lower, solved.T, lower=True, check_finite=False).T
         mean = solution.mean + gain @ sl.solve_triangular(lower, gap, lower=True, check_finite=False)
         log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
-        return SparseSolution(mean, solution.factor, log_det, gain)
-
-
-def _columns(rows: Rows, matrix: np.ndarray) -> np.ndarray:
-    """``A matrix``, without the constants."""
-    value = rows.sparse @ matrix
-    for x, columns in rows.dense:
-        value = value + x @ matrix[columns]
-    return value
+        return replace(solution, mean=mean, log_det=log_det, gain=gain)
 
 
 def _vector_information(site: VectorSites) -> np.ndarray:

@@ -22,42 +22,29 @@ from heliograph.graph.language.children import (
     with_prior,
 )
 from heliograph.graph.language.linear import stack
+from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["beta", "gamma", "gaussian"]
 
 
-def gaussian(
-    draft: Draft, name: str, mean: Any, variance: Any, precision: Any, covariance: Any, entries: Entries
-) -> Quantity:
+def gaussian(draft: Draft, name: str, mean: Any, spread: Spread, entries: Entries) -> Quantity:
     """A Gaussian variable; see `Builder.gaussian`."""
     if isinstance(mean, Family):
         return from_message(draft, name, mean, (Gaussian, MultivariateGaussian), entries)
-    if sum(v is not None for v in (variance, precision, covariance)) != 1:
-        raise ModelError(
-            f"variable {name!r}: a Gaussian needs exactly one of variance=, precision= and covariance=, "
-            "for example model.gaussian('x', 0.0, variance=1.0)"
-        )
-    if covariance is not None:
-        return _vector_gaussian(draft, name, mean, covariance, entries)
-    if isinstance(variance, Quantity):
-        raise UnsupportedError(
-            f"variable {name!r}: a random variance ({variance.name!r}) has no factor; "
-            "give a Gamma variable as precision= instead"
-        )
-    if isinstance(precision, Quantity):
-        want(name, "precision", precision, Gamma)
+    width = read_spread(name, spread, mean)
+    if width.covariance is not None:
+        return _vector_gaussian(draft, name, mean, width.covariance, entries)
+    if width.precision is not None:
         parent = want(name, "mean", mean, Gaussian) if isinstance(mean, Quantity) else check_number(name, "mean", mean)
-        ports = {"mean": parent, "precision": precision}
+        ports = {"mean": parent, "precision": width.precision}
         return child(draft, name, GaussianPrecision(), ports, {}, Kind(Gaussian), entries)
-    if precision is not None:
-        variance = 1.0 / check_positive(name, "precision", precision)
-    else:
-        variance = check_positive(name, "variance", variance)
+    assert width.variance is not None
     if isinstance(mean, Quantity):
         want(name, "mean", mean, Gaussian)
-        return child(draft, name, GaussianFactor(), {"mean": mean}, {"variance": variance}, Kind(Gaussian), entries)
-    return from_parameters(draft, name, Gaussian, (check_number(name, "mean", mean), variance), entries)
+        data = {"variance": width.variance}
+        return child(draft, name, GaussianFactor(), {"mean": mean}, data, Kind(Gaussian), entries)
+    return from_parameters(draft, name, Gaussian, (check_number(name, "mean", mean), width.variance), entries)
 
 
 def _vector_gaussian(draft: Draft, name: str, mean: Any, covariance: Any, entries: Entries) -> Quantity:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.factors import Mixture
-from heliograph.families import Bernoulli, Categorical, Gamma, Gaussian
-from heliograph.graph.check import check_positive
+from heliograph.families import Bernoulli, Categorical, Gaussian
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries, Kind, child, want
+from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["mixture"]
 
 
-def mixture(
-    draft: Draft, name: str, selector: object, means: object, variance: Any, precision: Any, entries: Entries
-) -> Quantity:
+def mixture(draft: Draft, name: str, selector: object, means: object, spread: Spread, entries: Entries) -> Quantity:
     """A Gaussian variable of one of several components; see `Builder.mixture`."""
     chooser = want(name, "selector", selector, (Categorical, Bernoulli))
     centres = want(name, "means", means, Gaussian)
@@ -29,21 +25,20 @@ def mixture(
             f"variable {name!r}: selector {chooser.name!r} chooses among {k} components, so means must have {k} entries along "
             f"its last axis, not shape {centres.shape}"
         )
-    if (variance is None) == (precision is None):
-        raise ModelError(f"variable {name!r}: a mixture needs exactly one of variance and precision=")
+    width = read_spread(name, spread)
     ports: dict[str, Quantity | np.ndarray] = {"s": chooser}
     ports |= {f"mean{j}": centres.part((..., j)) for j in range(k)}
     # one random precision for all components stands at one port: at several it would count as several
-    shared = isinstance(precision, Quantity) and not precision.shape
-    if isinstance(precision, Quantity):
-        ports |= _random_precisions(name, precision, k)
+    shared = width.precision is not None and not width.precision.shape
+    if width.precision is not None:
+        ports |= _random_precisions(name, width.precision, k)
     else:
-        ports |= _fixed_precisions(name, variance, precision, k)
+        assert width.variance is not None
+        ports |= _fixed_precisions(name, 1.0 / width.variance, k)
     return child(draft, name, Mixture(k, shared), ports, {}, Kind(Gaussian), entries)
 
 
 def _random_precisions(name: str, precision: Quantity, k: int) -> dict[str, Quantity]:
-    want(name, "precision", precision, Gamma)
     if precision.shape[-1:] not in ((k,), ()):
         raise ModelError(
             f"variable {name!r}: precision must be one variable for all components or have {k} entries along its last axis, "
@@ -54,15 +49,11 @@ def _random_precisions(name: str, precision: Quantity, k: int) -> dict[str, Quan
     return {f"precision{j}": precision.part((..., j)) for j in range(k)}
 
 
-def _fixed_precisions(name: str, variance: Any, precision: Any, k: int) -> dict[str, np.ndarray]:
-    if precision is None:
-        fixed = 1.0 / check_positive(name, "variance", variance)
-    else:
-        fixed = check_positive(name, "precision", precision)
+def _fixed_precisions(name: str, fixed: np.ndarray, k: int) -> dict[str, np.ndarray]:
     try:
         fixed = np.broadcast_to(fixed, np.broadcast_shapes(fixed.shape, (k,)))
     except ValueError:
         raise ModelError(
-            f"variable {name!r}: give one variance or precision, or {k} of them, not shape {fixed.shape}"
+            f"variable {name!r}: give one variance, sd or precision, or {k} of them, not shape {fixed.shape}"
         ) from None
     return {f"precision{j}": np.asarray(fixed[..., j]) for j in range(k)}

@@ -1,0 +1,94 @@
+"""The width of a Gaussian as users give it: a variance, a standard deviation, a precision or a covariance, read in one place."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.errors import ModelError, UnsupportedError
+from heliograph.families import Gamma
+from heliograph.graph.check import as_floats, check_number, check_positive
+from heliograph.graph.language.children import want
+from heliograph.graph.quantity import Quantity
+
+__all__ = ["Spread", "Width", "read_spread"]
+
+
+class Spread(NamedTuple):
+    """The arguments by which a user may say how wide a Gaussian is; exactly one of them is to be given."""
+
+    variance: Any = None
+    sd: Any = None
+    precision: Any = None
+    covariance: Any = None
+
+
+class Width(NamedTuple):
+    """How wide a Gaussian is; exactly one field is not None."""
+
+    variance: np.ndarray | None = None  # known, positive
+    precision: Quantity | None = None  # a Gamma variable
+    covariance: Any = None  # as it was given: what it must fit is known to the caller
+
+
+def read_spread(name: str, spread: Spread, mean: Any = None) -> Width:
+    """What a user said of the width of the variable `name`.
+
+    Parameters
+    ----------
+    name
+        The variable, for sentences.
+    spread
+        The arguments, as they were given.
+    mean
+        The mean, where it tells a matrix from an array of scalars.
+    """
+    given = [field for field, value in spread._asdict().items() if value is not None]
+    if len(given) != 1:
+        found = "none was given" if not given else f"{' and '.join(f'{g}=' for g in given)} were given"
+        raise ModelError(
+            f"variable {name!r}: give exactly one of variance=, sd=, precision= and covariance= ({found}), "
+            "for example sd=1.0"
+        )
+    if spread.covariance is not None:
+        return Width(covariance=spread.covariance)
+    for what in ("variance", "sd"):
+        value = getattr(spread, what)
+        if isinstance(value, Quantity):
+            raise UnsupportedError(
+                f"variable {name!r}: a random {what} ({value.name!r}) has no factor; "
+                "give a Gamma variable as precision= instead"
+            )
+    if isinstance(spread.precision, Quantity):
+        return Width(precision=want(name, "precision", spread.precision, Gamma))
+    what = given[0]
+    value = getattr(spread, what)
+    _refuse_matrix(name, what, value, mean)
+    number = check_positive(name, what, value)
+    with np.errstate(over="ignore", under="ignore"):
+        variance = number if what == "variance" else number**2 if what == "sd" else 1.0 / number
+    if not np.all((variance > 0) & np.isfinite(variance)):
+        raise ModelError(f"variable {name!r}: its {what} is too small or too large to be squared or inverted")
+    return Width(variance=variance)
+
+
+def _refuse_matrix(name: str, what: str, value: Any, mean: Any) -> None:
+    """Refuse a matrix where one number per scalar is wanted."""
+    array = as_floats(f"variable {name!r}: its {what}", value, "a number, an array or a variable")
+    d = _length(name, mean)
+    if d is None or d < 2 or array.shape[-2:] != (d, d) or not np.array_equal(array, np.swapaxes(array, -1, -2)):
+        return
+    write = {"precision": "np.linalg.inv(P)", "variance": "the matrix", "sd": "S @ S"}[what]
+    raise ModelError(
+        f"variable {name!r}: {what}= takes one number per scalar, and a ({d}, {d}) matrix was given; "
+        f"for one vector of {d} entries write covariance={write}"
+    )
+
+
+def _length(name: str, mean: Any) -> int | None:
+    """The number of entries of a mean that may be one vector."""
+    if isinstance(mean, Quantity):
+        return mean.node.dimension or (mean.shape[-1] if len(mean.shape) == 1 else None)
+    shape = () if mean is None else check_number(name, "mean", mean).shape
+    return shape[0] if len(shape) == 1 else None

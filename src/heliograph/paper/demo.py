@@ -1,0 +1,118 @@
+"""The demonstration's problems: related logistic regressions, and one factor that nobody has a formula for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from heliograph.engine import Model, Posterior, after, steps
+from heliograph.factors.black_box import BlackBox, factor
+from heliograph.families import Beta, Gamma, MultivariateGaussian
+from heliograph.oracles import ImportanceOracle
+from heliograph.paper.datasets import logistic_regression_problem
+
+__all__ = ["TOLERANCE", "Solved", "run_demo"]
+
+TOLERANCE = 1e-3  # nats of posterior error
+
+Tell = Callable[[str, int, int], None]  # what is being done, sweep, oracle calls so far in this problem
+
+
+class Solved(NamedTuple):
+    """One problem solved one way."""
+
+    problem: str
+    way: str  # learned (or learned, again), exact or sampling
+    n_sweeps: int
+    n_asked: int
+    n_evaluations: int
+    seconds: float
+    posterior_kl: float  # nats, from the exact EP posterior of the weights
+    error_estimate: float  # nats, what the learned messages say of themselves
+
+
+def run_demo(seed: int, n_problems: int, tell: Tell) -> list[Solved]:
+    """Solve the logistic regressions in turn, then the trap counts; each learned, and beside it exact and sampled."""
+
+    @factor(output=Beta)
+    def logistic(z: np.ndarray) -> np.ndarray:
+        return expit(z)
+
+    @factor(output=Gamma)
+    def catch(z: np.ndarray) -> np.ndarray:  # a trap that fills up, in a season that lures more in when there are many
+        abundance = np.exp(np.minimum(z, 12.0))
+        return 0.05 + 40.0 * -np.expm1(-((abundance / 40.0) ** 1.3)) + 0.2 * np.log1p(abundance)
+
+    solved: list[Solved] = []
+    for k in range(n_problems):
+        drawn = logistic_regression_problem(np.random.default_rng([seed, k]), d=20, n=300, n_test=1)
+        ways = (
+            {"learned": logistic, "exact": None, "sampling": logistic}
+            if k == 0
+            else {"learned": logistic, "exact": None}
+        )
+        solved += _solve(
+            f"logistic {k + 1}", ways, seed, tell, lambda box, drawn=drawn: _logistic(drawn.X, drawn.y, box)
+        )
+    rng = np.random.default_rng([seed, n_problems])
+    x = np.column_stack([np.ones(200), 0.6 * rng.standard_normal((200, 3))])
+    counts = rng.poisson(catch(x @ np.array([2.5, 1.0, -0.7, 0.4])))
+    ways = {"learned": catch, "learned, again": catch, "exact": catch}
+    solved += _solve("traps", ways, seed, tell, lambda box: _traps(x, counts, box))
+    return solved
+
+
+def _logistic(x: np.ndarray, y: np.ndarray, box: BlackBox | None) -> Model:
+    model = Model()
+    w = model.gaussian("w", np.zeros(x.shape[1]), covariance=np.eye(x.shape[1]))
+    if box is None:
+        model.bernoulli("y", logit=x @ w, observed=y)
+    else:
+        model.bernoulli("y", box(x @ w), observed=y)
+    return model
+
+
+def _traps(x: np.ndarray, counts: np.ndarray, box: BlackBox) -> Model:
+    model = Model()
+    w = model.gaussian("w", np.zeros(x.shape[1]), covariance=4 * np.eye(x.shape[1]))
+    model.poisson("counts", box(x @ w), observed=counts)
+    return model
+
+
+def _solve(problem: str, ways: dict[str, Any], seed: int, tell: Tell, build: Callable[[Any], Model]) -> list[Solved]:
+    """One problem in every way it can be solved; the exact posterior is the measure of the others."""
+    runs: dict[str, tuple[Posterior, float]] = {}
+    for way, box in ways.items():
+        start = time.perf_counter()
+        settings: dict[str, Any] = {"seed": seed, "tolerance": TOLERANCE}
+        if way == "sampling":  # draws differ from sweep to sweep, so it would never settle by itself
+            settings |= {"operator": "ask", "oracle": ImportanceOracle(2048), "stop": after(8)}
+        elif way == "exact" and box is not None:  # no formula, but quadrature of the function itself
+            settings |= {"operator": "ask", "oracle": "quadrature"}
+        posterior = None
+        for posterior, info in steps(build(box), **settings):
+            tell(f"{problem}, {way}", info.sweep, posterior.trace.n_asked)
+        assert posterior is not None
+        runs[way] = posterior, time.perf_counter() - start
+    exact = runs["exact"][0]["w"]
+    rows = []
+    for way, (posterior, seconds) in runs.items():
+        trace, belief = posterior.trace, posterior["w"]
+        assert isinstance(belief, MultivariateGaussian) and isinstance(exact, MultivariateGaussian)
+        rows.append(
+            Solved(
+                problem,
+                way,
+                posterior.n_sweeps,
+                trace.n_asked,
+                int(trace.total("n_evaluations")),
+                seconds,
+                float(exact.kl(belief)),
+                posterior.error_estimate,
+            )
+        )
+    return rows

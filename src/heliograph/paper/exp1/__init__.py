@@ -1,0 +1,1 @@
+"""Experiment 1: learning in batch."""

@@ -1,0 +1,1 @@
+"""Experiment 2: whether the doubt is worth anything."""

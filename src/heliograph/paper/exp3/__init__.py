@@ -1,0 +1,1 @@
+"""Experiment 3: just-in-time learning over 30 logistic regressions."""

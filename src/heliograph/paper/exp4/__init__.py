@@ -1,0 +1,1 @@
+"""Experiment 4: the compound gamma."""

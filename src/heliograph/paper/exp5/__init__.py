@@ -1,0 +1,1 @@
+"""Experiment 5: four real data sets in sequence."""

@@ -1,0 +1,1 @@
+"""The appendix on random features."""

@@ -1,0 +1,1 @@
+"""The page of all experiments: figures, tables and sentences."""
