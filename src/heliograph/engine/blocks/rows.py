@@ -89,12 +89,10 @@ def take(rows: Rows, index: np.ndarray | None) -> Rows:
 def scale(rows: Rows, factor: np.ndarray | float) -> Rows:
     """Every row times its own number, or all times one."""
     s = rows.sparse
-    if isinstance(factor, float):
-        data, columns = s.data * factor, factor
-    else:
-        data, columns = s.data * np.repeat(factor, np.diff(s.indptr)), factor[:, None]
-    sparse = sp.csr_array((data, s.indices, s.indptr), shape=s.shape) if s.nnz else s
-    return Rows(sparse, tuple((columns * x, c) for x, c in rows.dense), factor * rows.constant)
+    each = factor if isinstance(factor, float) else np.repeat(factor, np.diff(s.indptr))
+    beside = factor if isinstance(factor, float) else np.reshape(factor, (-1, 1))
+    sparse = sp.csr_array((s.data * each, s.indices, s.indptr), shape=s.shape) if s.nnz else s
+    return Rows(sparse, tuple((beside * x, c) for x, c in rows.dense), factor * rows.constant)
 
 
 def shifted(rows: Rows, constant: np.ndarray) -> Rows:
