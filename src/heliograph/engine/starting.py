@@ -19,7 +19,7 @@ def start(compiled: CompiledModel, exchange: Exchange) -> None:
     """Give a run better messages to begin with than uniform ones.
 
     They are an ordinary state of the run: whatever they are, the sweeps that follow have the same fixed points. Where the graph
-    has unknown precisions or rates (docs/decisions/0041), whose messages by EP need what a prior alone does not have (a
+    has unknown precisions or rates (docs/decisions/0042), whose messages by EP need what a prior alone does not have (a
     Gamma of shape 1 has no expected inverse), factors begin by their rules of mean-field inference, which are always proper.
     Black boxes are spared: their operators would learn messages that no sweep sends.
     """
