@@ -29,6 +29,7 @@ class Node:
     observed: Family | None = None  # (size,) point masses where it was seen, uniform where it is missing
     maker: Plate | None = None  # the plate that made it, where that is one
     made: Affine | Inner | Stacked | None = None  # how an expression is made of other nodes; None for any other node
+    labels: tuple[str, ...] | None = None  # of the components of a vector, from the columns of a table
     order: int = -1  # nodes of a model in the order in which they were written, expressions included
     start: int = 0  # where the entries of this node begin among all entries of all base nodes of the model
     roots: dict[int, int] | None = None  # the base nodes it is an affine function of, kept by `graph.support`
