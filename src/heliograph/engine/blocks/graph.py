@@ -53,7 +53,7 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
             made.plates.append(replace(plate, position=len(made.plates)))
     for factor in factors:
         edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
-        made.plates.append(Plate(len(made.plates), "block", factor, (), edges, parts=factor.parts))
+        made.plates.append(Plate(len(made.plates), "block", factor, (), edges))
     return made
 
 

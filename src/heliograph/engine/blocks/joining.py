@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
 from heliograph.engine.blocks.forms import Form, joint_form
 from heliograph.engine.blocks.grouping import is_gaussian_prior, is_linear
-from heliograph.engine.blocks.parts import part_of_columns, part_of_rows
 from heliograph.engine.blocks.records import Block
 from heliograph.factors import Stack
 from heliograph.families import MultivariateGaussian
@@ -35,7 +35,7 @@ def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
     if not any(len(ports) > 1 for ports in chosen.values()):
         return graph
     on_loops = _plates_on_loops(graph, blocks, chosen)
-    made = Graph(list(graph.nodes), [], graph.live)
+    made = replace(graph, nodes=list(graph.nodes), plates=[])
     forms: dict[tuple[int, tuple[str, ...]], Form | None] = {}
     for plate in graph.plates:
         ports = on_loops.get(plate.position, ())
@@ -100,9 +100,9 @@ def _parts(graph: Graph, blocks: Sequence[Block]) -> tuple[dict[int, np.ndarray]
     found: dict[int, np.ndarray] = {}
     n = 0
     for block in blocks:
-        label = part_of_columns(block.n_columns, _groups(graph, block))
+        label = parts_of_scalars(_groups(graph, block), block.n_columns)
         for k, rows in block.rows.items():
-            own = part_of_rows(rows, label).reshape(-1, graph.nodes[k].dimension or 1).max(axis=1)
+            own = parts_of_rows(rows, label).reshape(-1, graph.nodes[k].dimension or 1).max(axis=1)
             found[k] = np.where(own >= 0, own + n, -1)
         n += int(label.max(initial=-1)) + 1
     return found, n
@@ -112,4 +112,4 @@ def _groups(graph: Graph, block: Block) -> list[tuple]:
     """The rows that join scalars of a block: those of known weight, and what other factors meet."""
     met = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
     sites = [(block.rows[k], graph.nodes[k].dimension or 1) for k in block.nodes if k in met]
-    return [(block.known.rows, 1), *sites]
+    return [*((known.rows, 1) for known in block.known), *sites]

@@ -55,9 +55,12 @@ def _pairs(graph: Graph, block: Block, hard: set[int]) -> np.ndarray:
     """``(m, 4)``: plate and row of one constraint, and of the other, for every pair."""
     n = block.n_columns
     met = np.zeros(n, dtype=int)  # site rows that touch each base scalar
-    private = np.bincount(block.known.rows.sparse.indices, minlength=n) == 1
-    for _, columns in block.known.rows.dense:
-        private[columns] = False
+    touched = np.zeros(n, dtype=int)  # rows of known weight that do
+    private = np.ones(n, dtype=bool)
+    for known in block.known:
+        touched += np.bincount(known.rows.sparse.indices, minlength=n)
+        for _, columns in known.rows.dense:
+            private[columns] = False
     parts: list[_Elements] = []
     for plate in graph.plates:
         if plate.position in block.plates:
@@ -73,7 +76,7 @@ def _pairs(graph: Graph, block: Block, hard: set[int]) -> np.ndarray:
                 parts.append(_Elements(np.full(plate.size, plate.position), np.arange(plate.size), rows.sparse))
     if not parts:
         return np.zeros((0, 4), dtype=int)
-    return _partners(parts, private & (met == 2))
+    return _partners(parts, private & (touched == 1) & (met == 2))
 
 
 def _components(graph: Graph, edge: Edge) -> np.ndarray:
@@ -127,7 +130,7 @@ def _matched(links: np.ndarray, n: int) -> np.ndarray:
 
 
 def _rewritten(graph: Graph, pairs: np.ndarray) -> Graph:
-    made = Graph(list(graph.nodes), [], graph.live)
+    made = replace(graph, nodes=list(graph.nodes), plates=[])
     for plate in graph.plates:
         gone = np.concatenate([pairs[pairs[:, k] == plate.position, k + 1] for k in (0, 2)])
         rest = np.setdiff1d(np.arange(plate.size), gone) if len(gone) else None

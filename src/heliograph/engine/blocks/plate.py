@@ -9,12 +9,13 @@ marginal of the joint belief, divided by what came in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from heliograph.engine.blocks.choosing import system_for
-from heliograph.engine.blocks.parts import part_of_columns, part_of_rows
+from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
@@ -83,19 +84,28 @@ class BlockFactor(Factor):
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
         self.system = system_for(block.known, rows, self.n_sites, vectors)
-        sites = [(self.system.site_rows, 1), *((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)]
-        label = part_of_columns(block.n_columns, [(block.known.rows, 1), *sites])
-        # the connected part of the block that each entry of a node belongs to, -1 for constants
-        self.parts = {
-            port: part_of_rows(p.rows, label).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
-        }
-        self._reads = _dependence(self, int(label.max(initial=-1)) + 1)
 
     @property
     def cost(self) -> float:
         """Roughly, the operations of one dense solve."""
         n = float(self.block.n_columns)
         return n**3 + self.n_sites * n**2
+
+    @cached_property
+    def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
+        """The connected part of the block that each entry of a node belongs to, -1 for constants."""
+        groups = [(k.rows, 1) for k in self.block.known] + [(self.system.site_rows, 1)]
+        groups += [(self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites]
+        part = parts_of_scalars(groups, self.block.n_columns)
+        return {
+            port: parts_of_rows(p.rows, part).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
+        }
+
+    @cached_property
+    def _reads(self) -> dict[str, frozenset[str]]:
+        if not self.site_ports:  # nothing else speaks to the block
+            return dict.fromkeys(self.at, frozenset())
+        return _dependence(self)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
@@ -180,7 +190,7 @@ class BlockFactor(Factor):
 
     def log_mass(self, joint: Joint) -> float:
         """``log`` of the block's integral under its sites, their statistics counted from the beliefs' means."""
-        return self.system.log_mass(joint.solution)
+        return self.block.log_constant + self.system.log_mass(joint.solution)
 
     def centres(self, joint: Joint) -> dict[int, np.ndarray]:
         """The mean of every node, entry by entry."""
@@ -227,8 +237,9 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
     return Gaussian.from_naturals(naturals, np.where(known, belief.point, np.nan))
 
 
-def _dependence(factor: BlockFactor, n: int) -> dict[str, frozenset[str]]:
+def _dependence(factor: BlockFactor) -> dict[str, frozenset[str]]:
     """Which ports' sites the entries of each port hang on, other than each entry on its own site."""
+    n = 1 + max(int(at.max(initial=-1)) for at in factor.parts.values())
     sites = [*factor.scalar_sites, *factor.vector_sites]
     count = {p: np.bincount(factor.parts[p][factor.parts[p] >= 0], minlength=n) for p in sites}
     reads = {}
