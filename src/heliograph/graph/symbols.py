@@ -14,6 +14,7 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.graph.data import Data, plain, roots_of
 from heliograph.graph.hyper import Hyper
+from heliograph.graph.quantity import Quantity
 
 __all__ = ["Symbol", "Values", "has_symbols", "substituted"]
 
@@ -88,15 +89,15 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        if any(
-            getattr(x, "__array_ufunc__", True) is None for x in inputs
-        ):  # a variable: its own operators know what to do
+        if any(isinstance(x, Quantity) for x in inputs):  # a variable: its own operators know what to do
             return NotImplemented
         if method != "__call__" or "out" in keywords:
             raise ModelError(f"{ufunc.__name__}.{method} of the symbol {self.name!r} is not a function of numbers")
         return _apply(self.model, ufunc, inputs, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        if any(issubclass(kind, Quantity) for kind in types):
+            return NotImplemented
         return _apply(self.model, function, args, keywords)
 
     def __getitem__(self, key: Any) -> Symbol:

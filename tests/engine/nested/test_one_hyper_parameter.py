@@ -74,7 +74,9 @@ def test_few_groups_agree_with_dense_algebra_on_a_grid(n):
     evidence, (mean, _), effects, spreads, _ = by_grid(PRIORS["half_cauchy"], EFFECT[:n])
     assert abs(posterior.log_evidence - evidence) < 0.02
     assert np.abs((posterior[x].mean - effects) / spreads).max() < 0.03
-    assert abs(posterior[tau].mean / mean - 1) < 0.25 if n > 1 else True  # the tail of one group is the prior's Cauchy tail
+    assert (
+        abs(posterior[tau].mean / mean - 1) < 0.25 if n > 1 else True
+    )  # the tail of one group is the prior's Cauchy tail
 
 
 def test_units_and_the_order_of_rows_do_not_matter():
