@@ -44,8 +44,7 @@ class Model(Builder):
             The posterior error in nats that is tolerated, the most sweeps, and a stopping rule that replaces both.
         seed, executor, progress
             Of everything random; for oracles that can share their work; whether progress is shown (None: on a terminal).
-        integrate, correct
-            Which hyper-parameters are integrated over ("auto": all; a list; False: none, they take their best value), and whether
-            the evidence is corrected by importance sampling.
+        integrate
+            Which hyper-parameters are integrated over: "auto" (all), a list, or False (none: they take their best value).
         """
         return run_to_the_end(self, options)

@@ -1,7 +1,7 @@
 """A model written again, with numbers for its hyper-parameters: the model at a given value is an ordinary model.
 
 Every call of the language is kept on the tape of the draft. `Replay` makes the same calls on a draft of its own, so that whatever
-the language can say, a hyper-parameter can be part of (decision NNNN).
+the language can say, a hyper-parameter can be part of (decision 0043).
 """
 
 from __future__ import annotations

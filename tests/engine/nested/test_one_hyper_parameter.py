@@ -165,15 +165,15 @@ class TestRefusals:
         s = model.half_normal("s", 1.0, size=7)
         x = model.gaussian("x", 0.0, sd=s)
         model.gaussian("y", x, sd=1.0, observed=np.ones(7))
-        with pytest.raises(hg.UnsupportedError, match=r"7 hyper-parameters .* integrate="):
+        with pytest.raises(hg.UnsupportedError, match=r"7 hyper-parameters .*integrate="):
             model.infer()
 
     def test_steps_of_a_model_with_hyper_parameters(self):
-        with pytest.raises(hg.ModelError, match="'tau'.*use infer"):
+        with pytest.raises(hg.ModelError, match=r"'tau'.*use infer"):
             hg.steps(schools()[0])
 
     def test_a_symbol_as_data_or_as_a_truth_value(self):
-        model, tau, _, x = schools()
+        model, tau, _, _ = schools()
         with pytest.raises(hg.ModelError, match="cannot decide"):
             bool(tau > 1)
         with pytest.raises(hg.ModelError, match="given as data"):

@@ -90,8 +90,10 @@ def flood(
 
 # ---- one dimension --------------------------------------------------------------------------------------------------
 def _ladder(frame: Frame, top: Evaluated, evaluate: EvaluateMany, most: int) -> Flood:
-    """Rungs to both sides of a mode: further apart where the density falls slowly, as in the tails of log scales, and one more
-    between two of which one is far below the other.
+    """Rungs to both sides of a mode.
+
+    They are further apart where the density falls slowly, as in the tails of log scales, and there is one more between two of
+    which one is far below the other.
     """
     rungs = {0.0: top}
     step = {-1: _SPACING[1], 1: _SPACING[1]}
