@@ -19,6 +19,7 @@ from heliograph.factors.exponential import Exp
 from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
 from heliograph.factors.gaussian_precision import GaussianPrecision
+from heliograph.factors.laplace import LaplaceFactor
 from heliograph.factors.lifetimes import Weibull
 from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.maximum import Maximum
@@ -58,6 +59,7 @@ __all__ = [
     "GaussianFactor",
     "GaussianPrecision",
     "Incoming",
+    "LaplaceFactor",
     "Log",
     "Logistic",
     "LogisticBernoulli",

@@ -52,5 +52,5 @@ class Multinomial(Factor):
     def _read(self, incoming: Incoming) -> tuple[Dirichlet, np.ndarray, np.ndarray]:
         p, counts = as_message(self, incoming, "p"), as_data(self, incoming, "counts")
         counts = np.broadcast_to(counts, (*p.shape, counts.shape[-1]))
-        missing = np.isnan(counts).any(axis=-1)
+        missing = np.asarray(np.isnan(counts).any(axis=-1))
         return p, np.where(missing[..., None], 0.0, counts), missing

@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.constraints import Between
 from heliograph.factors.incoming import as_data, as_message
-from heliograph.families import Bernoulli, Gaussian
+from heliograph.families import Bernoulli, Family, Gaussian
 
 __all__ = ["Uniform"]
 
@@ -26,7 +26,7 @@ class Uniform(Factor):
     families: ClassVar = {"lower": (), "upper": (), "x": (Gaussian,)}
     how: ClassVar = {"x": "closed form"}
 
-    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The message to x: what cutting does to the cavity."""
         self.check_port(to)
         return Between().message("x", self._inside(incoming))

@@ -56,7 +56,7 @@ def vector_site(cavity: VectorCavity, tilt: VectorTilt) -> tuple[np.ndarray, np.
     safe = np.where(cavity.point[:, None, None], np.eye(d), cavity.root)
     back = np.linalg.inv(safe)
     whole = np.eye(d) + tilt.excess
-    good = np.isfinite(whole).all(axis=(1, 2))
+    good = np.asarray(np.isfinite(whole).all(axis=(1, 2)))
     good[good] = positive_definite(whole[good])
     inverse = np.where(good[:, None, None], np.linalg.inv(np.where(good[:, None, None], whole, np.eye(d))), np.nan)
     inner = -tilt.excess @ inverse
