@@ -13,7 +13,8 @@ from heliograph.factors import Factor
 from heliograph.families import Family
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
-from heliograph.graph.draw import render_dot, render_png, render_summary
+from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
+from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.mixture import mixture
@@ -126,6 +127,13 @@ class Builder:
         spread = Spread(variance, sd, precision)
         return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
 
+    # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
+    half_normal = half_normal
+    half_cauchy = half_cauchy
+    log_normal = log_normal
+    uniform = uniform
+    lkj = lkj
+
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
         self,
@@ -185,6 +193,14 @@ class Builder:
     def maximum(self, a: Argument, b: Argument) -> Variable:
         """The larger of two Gaussian variables."""
         return build(self, functions.maximum, a, b)
+
+    def minimum(self, a: Argument, b: Argument) -> Variable:
+        """The smaller of two Gaussian variables."""
+        return build(self, functions.minimum, a, b)
+
+    def log(self, x: Variable) -> Variable:
+        """``log(x)`` of a positive (Gamma) variable, with Gaussian messages."""
+        return build(self, functions.log, x)
 
     def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
         """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
@@ -260,7 +276,13 @@ class Builder:
 
     def summary(self) -> str:
         """The variables and factors as a table."""
-        return render_summary(self.graph)
+        return render_summary(self.graph, self.draft.hypers)
+
+    def __repr__(self) -> str:
+        return render_line(self.graph)
+
+    def _repr_html_(self) -> str:
+        return render_html(self.graph)
 
     def to_dot(self) -> str:
         """The graph in graphviz' language, plates as boxes."""

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from heliograph.errors import ModelError
+from heliograph.graph.quantity import Quantity
 
-__all__ = ["Data", "plain", "roots_of", "without_labels"]
+__all__ = ["Data", "is_symbol", "labels_of", "plain", "roots_of", "without_labels"]
 
 
 class _Recipe(NamedTuple):
@@ -33,6 +34,7 @@ class Data(NDArrayOperatorsMixin):
         self.name = name
         self._value = value
         self._recipe = recipe
+        self.labels: tuple[str, ...] | None = None  # of its columns
 
     # ---- the array ----------------------------------------------------------------------------------------------
     @property
@@ -100,11 +102,13 @@ class Data(NDArrayOperatorsMixin):
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(getattr(x, "__array_ufunc__", 0) is None for x in inputs):
+        if any(getattr(x, "__array_ufunc__", 0) is None or isinstance(x, Quantity) or is_symbol(x) for x in inputs):
             return NotImplemented
         return _derived(getattr(ufunc, method), *inputs, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if any(issubclass(t, Quantity) or getattr(t, "depends_on_hypers", False) for t in types):
+            return NotImplemented
         return _derived(function, *args, **kwargs)
 
     def __repr__(self) -> str:
@@ -122,9 +126,14 @@ def _derived(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Data:
     return made
 
 
+def is_symbol(value: Any) -> bool:
+    """Whether a value is a symbol of `graph.symbols`: a number that depends on hyper-parameters."""
+    return getattr(value, "depends_on_hypers", False) is True
+
+
 def plain(value: Any) -> Any:
-    """`value` with every `Data` and every table with labels replaced by its array, also in lists, tuples and dictionaries."""
-    if isinstance(value, Data):
+    """`value` with every `Data`, symbol and table with labels replaced by its array, also in lists, tuples and dictionaries."""
+    if isinstance(value, Data) or is_symbol(value):
         return value.value
     if isinstance(value, dict):
         return {k: plain(v) for k, v in cast("dict[Any, Any]", value).items()}
@@ -139,7 +148,7 @@ def plain(value: Any) -> Any:
 
 def without_labels(value: Any) -> Any:
     """The array of a pandas Series, Index or DataFrame, with NaN where a value is missing; anything else as it is."""
-    if not type(value).__module__.startswith("pandas.") or not hasattr(value, "to_numpy"):
+    if not _of_pandas(value) or not hasattr(value, "to_numpy"):
         return value
     array = value.to_numpy()
     if array.dtype != object:
@@ -150,9 +159,19 @@ def without_labels(value: Any) -> Any:
         return array  # words, which whoever takes the numbers will name
 
 
+def _of_pandas(value: Any) -> bool:
+    return type(value).__module__.split(".")[0] == "pandas"
+
+
+def labels_of(value: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a table; None of anything else."""
+    columns = getattr(value, "columns", None) if _of_pandas(value) else None
+    return None if columns is None else tuple(str(c) for c in columns)
+
+
 def roots_of(value: Any) -> Iterator[Data]:
     """The named data inside a value."""
-    if isinstance(value, Data):
+    if isinstance(value, Data) or is_symbol(value):
         yield from value.sources()
     elif isinstance(value, dict):
         for v in cast("dict[Any, Any]", value).values():

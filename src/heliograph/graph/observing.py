@@ -9,7 +9,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.graph.check import as_floats
-from heliograph.graph.data import Data, without_labels
+from heliograph.graph.data import Data, labels_of, without_labels
 from heliograph.graph.draft import Draft
 from heliograph.graph.tape import Taped, named_calls, replayed, rewritten
 
@@ -37,6 +37,7 @@ def name_data(draft: Draft, name: str, values: Any) -> Data:
     if name in draft.data:
         raise ModelError(f"data called {name!r} exist already; choose another name")
     made = draft.data[name] = Data(name, as_data(name, values))
+    made.labels = labels_of(values)
     return made
 
 
@@ -61,6 +62,7 @@ def give(model: Taped, given: Mapping[str, Any]) -> None:
     try:
         for name in before.keys() & given.keys():
             draft.data[name].set(as_data(name, given[name]))
+            draft.data[name].labels = labels_of(given[name]) or draft.data[name].labels
         with replayed(model, rewritten(draft.tape, observed), keep=True) as new:
             pass
         done = True

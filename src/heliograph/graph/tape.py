@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
-from heliograph.graph.data import plain, roots_of
+from heliograph.graph.data import Data, plain, roots_of
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries
 from heliograph.graph.language.statements import observe
@@ -44,6 +44,14 @@ class Call(NamedTuple):
     def takes_observed(self) -> bool:
         """Whether it can be given observed values."""
         return any(isinstance(v, Entries) or k == "observed" for k, v in self.arguments.items())
+
+    def label(self) -> None:
+        """Give the columns' names of a table to the vector that it is multiplied with."""
+        for data in self.args:
+            labels = data.labels if isinstance(data, Data) else None
+            for x in self.args if labels else ():
+                if isinstance(x, Quantity) and x.node.dimension == len(labels or ()):
+                    x.node.labels = labels
 
 
 class Taped(Protocol):
@@ -90,7 +98,8 @@ def replayed(model: Taped, calls: Iterable[Call], keep: bool) -> Generator[Draft
     Inside the context the model and its variables are the new ones.
     """
     old, new = model.draft, Draft()
-    new.data = old.data
+    new.data, new.hypers = old.data, list(old.hypers)
+    new.names.update(h.name for h in old.hypers if not h.variable)
     before: list[tuple[Quantity, Any]] = []
     done = False
     try:
@@ -101,6 +110,7 @@ def replayed(model: Taped, calls: Iterable[Call], keep: bool) -> Generator[Draft
             if call.made is not None:
                 before.append((call.made, (call.made.node, call.made.index, call.made.shape)))
                 call.made.node, call.made.index, call.made.shape = made.node, made.index, made.shape
+            call.label()
             new.tape.append(call)
         yield new
         done = keep
