@@ -3,7 +3,7 @@
 Ninety-six cells over eight deviations of the cavity see every smooth message to rounding. Where they do not (a needle, two
 modes far apart, a kink), the cells that hold mass, or that may because the output passes the mode of its message in them, are
 cut into smaller ones, a few times over. What may still be hidden between nodes, and what leaving out every other node
-changes, is the reference's doubt (docs/decisions/0042).
+changes, is the reference's doubt (docs/decisions/0044).
 """
 
 from __future__ import annotations
