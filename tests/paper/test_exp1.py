@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.families import Gaussian
 from heliograph.oracles import ImportanceOracle
-from heliograph.paper.batch.kernels import Sizes
+from heliograph.paper.batch.kernels import PROGRAM, Sizes, kernel_grid
 from heliograph.paper.batch.learned import learned
 from heliograph.paper.batch.messages import labelled_messages, log_kl_of, sampled_beliefs
 from heliograph.paper.batch.methods import METHODS
@@ -59,11 +59,51 @@ def test_examples_are_shown_from_good_to_bad(scores):
     shown = scores["kjit (house)"]["series"]
     assert (np.diff(shown["example_log_kl"]) >= 0).all()
     k = shown["example_log_kl"]
-    again = log_kl_of(
-        Gaussian(shown["true_mean"], shown["true_variance"]),
-        Gaussian(shown["predicted_mean"], shown["predicted_variance"]),
+    v, u = shown["true_variance"], shown["predicted_variance"]
+    kl = 0.5 * (
+        v / u - 1 - np.log(v / u) + (shown["true_mean"] - shown["predicted_mean"]) ** 2 / u
+    )  # KL(true || predicted)
+    np.testing.assert_allclose(np.log(kl[k > -20]), k[k > -20], rtol=1e-6)  # the formula itself rounds below
+
+
+def test_errors_are_the_kl_from_the_label_to_the_prediction_and_not_the_other_way():
+    truth, prediction = Gaussian(np.array([0.0, 1.0]), 1.0), Gaussian(np.array([1.0, 1.0]), 4.0)
+    textbook = [0.5 * (0.25 - 1 + np.log(4) + 0.25), 0.5 * (0.25 - 1 + np.log(4))]
+    np.testing.assert_allclose(np.exp(log_kl_of(truth, prediction)), textbook)
+
+
+def test_sampled_labels_are_drawn_and_as_noisy_as_they_say():
+    data, test = labelled_messages(**SIZE, **SAMPLED)
+    exact, _ = labelled_messages(**SIZE, **EXACT)
+    assert (exact.noise == 0).all() and (exact.belief.mean == exact.exact.mean).all()
+    for some in (data, test):
+        z = (some.belief.mean - some.exact.mean) / np.sqrt(some.noise[:, 0])
+        assert (some.noise > 0).all() and 0.5 < z.std() < 1.5
+    # four times the draws, a quarter of the variance
+    more, _ = labelled_messages(**SIZE, **{**SAMPLED, "particles": 16_000})
+    assert np.median(more.noise[:, 0]) == pytest.approx(np.median(data.noise[:, 0]) / 4, rel=0.3)
+
+
+def test_the_programs_operator_has_a_kernel_a_map_and_a_ridge_for_each_output(scores):
+    mean, variance = scores["kjit (program)"]["chosen"]
+    assert min(mean["ridge"], variance["ridge"]) >= 1e-4 and mean["features"] == variance["features"] == SIZES["D_out"]
+    assert isinstance(scores["kjit (house)"]["chosen"], dict)
+
+
+def test_ends_of_grids_are_told(scores):
+    data, _ = labelled_messages(**SIZE, **EXACT)
+    grid = kernel_grid("joint_gaussian", data.incoming, PROGRAM)
+    assert (
+        len(grid) == 64
+        and grid[0].on_edge == ("inner", "outer")
+        and {"inner": 1.0, "outer": 1.0} in [c.widths for c in grid]
     )
-    np.testing.assert_allclose(again, k, rtol=1e-6)
+    assert [c.on_edge for c in grid if c.widths == {"inner": 1.0, "outer": 10.0}] == [("outer",)]
+    assert {"inner": 1.0, "outer": 1.0} in [
+        c.widths for c in kernel_grid("joint_gaussian", data.incoming)
+    ]  # the heuristic itself
+    chosen = scores["mean variance"]["chosen"]
+    assert ("width" in chosen["on_edge"]) == (chosen["widths"]["width"] in (0.01, 1000.0))
 
 
 def test_no_method_beats_the_noise_of_sampled_labels():

@@ -51,6 +51,21 @@ def test_the_json_has_what_the_page_promises(outcome):
     assert outcome.series["training"]["mean"].shape == outcome.series["training"]["log_precision"].shape
 
 
+def test_doubt_of_the_paper_is_never_below_its_noise_and_near_it_among_the_training_messages(outcome):
+    for name in ("kjit (text)", "kjit (house)"):
+        doubt = outcome.series["methods"][name]["train_log_uncertainty"]
+        assert np.log(1e-4) < doubt.min() < np.log(2e-4), name
+    assert outcome.series["methods"]["kjit (program)"]["train_log_uncertainty"].min() > np.log(1e-4)
+
+
+def test_training_messages_are_doubted_and_scored_too(outcome):
+    kept = outcome.series["methods"]["kjit (house)"]
+    assert len(kept["train_log_kl"]) == len(kept["train_log_uncertainty"]) == 500
+    row = outcome.json["methods"]["kjit (house)"]
+    assert row["train_mean_log_kl"] == pytest.approx(kept["train_log_kl"].mean())
+    assert row["mean_log_uncertainty"] == pytest.approx(kept["log_uncertainty"].mean(axis=1).tolist())
+
+
 def test_small_doubt_means_small_error(outcome):
     row = outcome.json["methods"]["kjit (text)"]
     assert row["rank_correlation"] > 0.3

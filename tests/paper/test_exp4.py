@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import digamma, gammaln
 
 from heliograph.factors import CompoundGamma
 from heliograph.families import Beta
@@ -55,6 +56,23 @@ def test_learners_give_the_exact_posteriors_with_few_calls(outcome):
         assert row["improper"] == 0, method
     assert outcome.json["methods"]["learned"]["worst_posterior_kl"] < 1e-3
     assert outcome.json["methods"]["kjit (program)"]["correlation_log_shape"] == pytest.approx(1.0)
+
+
+def test_questions_are_counted_after_so_many_problems(outcome):
+    for name, row in outcome.json["methods"].items():
+        asked = outcome.series[name]["asked"]
+        assert row["oracle_calls_after"] == {"50": int(asked[:50].sum())} and row["oracle_calls"] == asked.sum(), name
+    assert outcome.series["kjit (text)"]["asked"][:20].all()  # the minibatch
+
+
+def test_posteriors_are_measured_from_the_exact_ones_and_not_the_other_way(outcome):
+    exact, found = (outcome.series[m] for m in ("exact", "kjit (text)"))
+    a, b, c, d = exact["shape"], exact["rate"], found["shape"], found["rate"]
+    kl = (a - c) * digamma(a) - gammaln(a) + gammaln(c) + c * np.log(b / d) + a * (d - b) / b
+    row = outcome.json["methods"]["kjit (text)"]
+    assert row["worst_posterior_kl"] == pytest.approx(kl.max(), rel=1e-6)
+    other = (c - a) * digamma(c) - gammaln(c) + gammaln(a) + a * np.log(d / b) + c * (b - d) / d
+    assert kl.max() != pytest.approx(other.max(), rel=1e-3)
 
 
 def test_the_shares_of_time_add_up(outcome):
