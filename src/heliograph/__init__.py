@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 from heliograph import errors
 from heliograph.engine import (
+    Comparison,
+    IntegratedPosterior,
     Model,
     Posterior,
     Step,
@@ -17,6 +19,7 @@ from heliograph.engine import (
     after,
     after_seconds,
     changed_less_than,
+    compare,
     infer,
     steps,
 )
@@ -39,10 +42,11 @@ from heliograph.families import (
     Family,
     Gamma,
     Gaussian,
+    Mixture,
     MultivariateGaussian,
-    concatenate,
 )
-from heliograph.graph import Variable
+from heliograph.graph import Symbol, Variable
+from heliograph.graph.joining import concatenate, stack
 
 try:
     __version__ = version("heliograph")
@@ -55,6 +59,7 @@ __all__ = [
     "Beta",
     "BlackBox",
     "Categorical",
+    "Comparison",
     "ContradictionError",
     "ConvergenceWarning",
     "Dirichlet",
@@ -62,6 +67,8 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "HeliographError",
+    "IntegratedPosterior",
+    "Mixture",
     "Model",
     "ModelError",
     "MultivariateGaussian",
@@ -70,17 +77,20 @@ __all__ = [
     "Step",
     "StopRule",
     "SweepInfo",
+    "Symbol",
     "Trace",
     "UnsupportedError",
     "Variable",
     "after",
     "after_seconds",
     "changed_less_than",
+    "compare",
     "concatenate",
     "errors",
     "factor",
     "infer",
     "load_factor",
+    "stack",
     "steps",
     "supported",
 ]

@@ -1,7 +1,7 @@
 """A message as a value: one object is a whole plate of exponential-family distributions.
 
-`Family` is the base class of all families. The algebra that is the same for all of them is in `batch`; what stands here
-each family answers for itself.
+`Family` is the base class of all families. The algebra that is the same for all of them is in `batch`, quantiles and intervals
+are in `reading`; what stands here each family answers for itself.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from heliograph.errors import ImproperError
-from heliograph.families.batch import Batch
 from heliograph.families.points import or_none
+from heliograph.families.reading import Reading
 from heliograph.numerics.checks import check_rng, short
 
 __all__ = ["Family", "concatenate", "stored"]
@@ -27,7 +27,7 @@ def stored(parameter: np.ndarray) -> np.ndarray:
     return np.maximum(parameter - 1.0, _LEAST)
 
 
-class Family(Batch):
+class Family(Reading):
     """A batch of distributions of one exponential family, in natural parameters.
 
     An entry that is neither a point mass nor uniform and has no finite integral is *improper*: an honest value of the

@@ -159,6 +159,12 @@ class Bernoulli(Family):
             kl = np.where(other.is_point, np.where(same, 0.0, np.inf), kl)
         return np.maximum(kl, 0.0)
 
+    def _quantile(self, q: np.ndarray) -> np.ndarray:
+        return (q > expit(-self.naturals[0])) * 1.0
+
+    def _cdf(self, x: np.ndarray) -> np.ndarray:
+        return np.where(x < 0, 0.0, np.where(x < 1, expit(-self.naturals[0]), 1.0))
+
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         return (rng.random(size) < self.p).astype(float)
 

@@ -16,7 +16,7 @@ from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_dive
 from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet
 from heliograph.numerics.inverse_logit_moments import inverse_logit_moments
 from heliograph.numerics.logarithms import log_or_minus_inf
-from heliograph.numerics.special import betaln, expit, log_expit, psi, xlog1py, xlogy
+from heliograph.numerics.special import betainc, betaincinv, betaln, expit, log_expit, psi, xlog1py, xlogy
 
 __all__ = ["Beta"]
 
@@ -270,6 +270,14 @@ class Beta(Family):
         part_a, part_b, part_s = stirling_divergence(first, second)
         kl, both = np.maximum(kl + part_a + part_b - part_s, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
+
+    def _quantile(self, q: np.ndarray) -> np.ndarray:
+        _, a, b = self._safe()
+        return betaincinv(a, b, q)
+
+    def _cdf(self, x: np.ndarray) -> np.ndarray:
+        _, a, b = self._safe()
+        return betainc(a, b, np.clip(x, 0.0, 1.0))
 
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         _, a, b = self._safe()

@@ -10,6 +10,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families.base import Family, stored
+from heliograph.families.beta import Beta
 from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence
@@ -241,6 +242,13 @@ class Dirichlet(Family):
         kl = (a2 * log_excess(ratio, y) + stirling_divergence(a1, a2)).sum(axis=-1) - stirling_divergence(s1, s2)
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
+
+    def marginals(self) -> Beta:
+        """The components one by one, along a last axis of the plate."""
+        soft, a, _ = self._safe()
+        nothing = np.where(self.is_point, 0.0, np.nan)[..., None]  # no Beta, where the entry is no distribution
+        naturals = [np.where(soft[..., None], stored(v), nothing) for v in (a, others(a))]
+        return Beta.from_naturals(tuple(naturals), self.point)
 
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         _, a, _ = self._safe()

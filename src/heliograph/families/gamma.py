@@ -14,7 +14,7 @@ from heliograph.numerics.checks import as_real, check_fit, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
 from heliograph.numerics.inverse_digamma import inverse_digamma_gap, inverse_trigamma
-from heliograph.numerics.special import gammaln
+from heliograph.numerics.special import gammainc, gammaincinv, gammaln
 
 __all__ = ["Gamma"]
 
@@ -247,6 +247,14 @@ class Gamma(Family):
         kl = s2 * log_excess(ratio, (s1 / s2) * (r2 / r1)) + stirling_divergence(s1, s2)
         kl, both = np.maximum(kl, 0.0), soft1 & soft2  # rounding may take it below 0
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
+
+    def _quantile(self, q: np.ndarray) -> np.ndarray:
+        _, s, rate = self._safe()
+        return gammaincinv(s, q) / rate
+
+    def _cdf(self, x: np.ndarray) -> np.ndarray:
+        _, s, rate = self._safe()
+        return gammainc(s, np.maximum(x, 0.0) * rate)
 
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         _, s, rate = self._safe()

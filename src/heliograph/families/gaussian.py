@@ -11,6 +11,7 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.numerics.checks import as_real, check_fit, short
+from heliograph.numerics.special import ndtr, ndtri
 
 __all__ = ["Gaussian"]
 
@@ -171,6 +172,14 @@ class Gaussian(Family):
         kl = 0.5 * (r - 1.0 - np.log(r) + t2 * (h1 / t1 - h2 / t2) ** 2)
         kl = np.maximum(kl, 0.0)  # rounding may take it below
         return np.where(both, kl, self._kl_at_limits(other)) if limits else kl
+
+    def _quantile(self, q: np.ndarray) -> np.ndarray:
+        tau = np.where(self.naturals[1] > 0, self.naturals[1], 1.0)
+        return self.naturals[0] / tau + ndtri(q) / np.sqrt(tau)
+
+    def _cdf(self, x: np.ndarray) -> np.ndarray:
+        tau = np.where(self.naturals[1] > 0, self.naturals[1], 1.0)
+        return ndtr((x - self.naturals[0] / tau) * np.sqrt(tau))
 
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         return self.mean + np.sqrt(self.variance) * rng.standard_normal(size)

@@ -254,6 +254,11 @@ class MultivariateGaussian(Family):
         kl = np.maximum(kl, 0.0)  # rounding may take it below
         return kl if both.all() else np.where(both, kl, self._kl_at_limits(other))
 
+    def marginals(self) -> Gaussian:
+        """The components one by one, along a last axis of the plate."""
+        variance = np.where(self.proper[..., None], self.variance, np.inf)
+        return Gaussian.from_mean_variance(np.where(np.isinf(variance), 0.0, self.mean), variance)
+
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         white = rng.standard_normal((*size, self.dimension))
         noise = transposed_times(self.whitener(), white)

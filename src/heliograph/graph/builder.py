@@ -8,14 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from heliograph.errors import ModelError
 from heliograph.factors import Factor
 from heliograph.families import Family
+from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
-from heliograph.graph.draw import render_dot, render_png, render_summary
+from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
+from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.mixture import mixture
 from heliograph.graph.language.spread import Spread
+from heliograph.graph.observing import give, name_data
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
 from heliograph.graph.variable import Variable, build, state
@@ -123,6 +127,13 @@ class Builder:
         spread = Spread(variance, sd, precision)
         return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
 
+    # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
+    half_normal = half_normal
+    half_cauchy = half_cauchy
+    log_normal = log_normal
+    uniform = uniform
+    lkj = lkj
+
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
         self,
@@ -183,6 +194,14 @@ class Builder:
         """The larger of two Gaussian variables."""
         return build(self, functions.maximum, a, b)
 
+    def minimum(self, a: Argument, b: Argument) -> Variable:
+        """The smaller of two Gaussian variables."""
+        return build(self, functions.minimum, a, b)
+
+    def log(self, x: Variable) -> Variable:
+        """``log(x)`` of a positive (Gamma) variable, with Gaussian messages."""
+        return build(self, functions.log, x)
+
     def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
         """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
         return build(self, functions.between, x, lower, upper)
@@ -212,9 +231,36 @@ class Builder:
         """Soft evidence: multiply any message of the variable's own family into it."""
         state(self, statements.attach, x, message)
 
-    def observe(self, x: Variable, values: Any, missing: Any = None) -> None:
-        """Set the observed values of a whole variable after it was made."""
-        state(self, statements.observe, x, values, missing)
+    def data(self, name: str, values: Any) -> Data:
+        """Name an array, so that ``model.observe(name=...)`` can give another one, of another length too.
+
+        It is used like the array: ``X @ w``, ``np.log(X)``, ``X[:, 0]``. Its ``rows`` is the length as a ``size=`` that follows it.
+
+        >>> model = Builder()
+        >>> t = model.data("t", [0.0, 1.0, 2.0])
+        >>> slope = model.gaussian("slope", 0.0, variance=1.0)
+        >>> y = model.gaussian("y", slope * t, variance=1.0, observed=[0.1, 0.9, 2.1])
+        >>> model.observe(t=[0.0, 1.0], y=[0.5, 1.5])
+        >>> y
+        Variable('y', Gaussian, shape=(2,))
+        """
+        return name_data(self.draft, name, values)
+
+    def observe(
+        self, variable: Variable | None = None, values: Any = None, missing: Any = None, /, **data: Any
+    ) -> None:
+        """Give observed values, or new data, to a model that is written already.
+
+        ``observe(y, values)`` sets the values of one variable. ``observe(y=..., X=...)`` gives new values, of any length, to
+        observed variables and to arrays named with `data`, and is the same as to write the whole model again with them;
+        ``observe(y=None)`` makes y unobserved. Posteriors computed before stay as they are.
+        """
+        if variable is None and values is None:
+            give(self, data)
+            return
+        if data.keys() - {"missing"}:
+            raise ModelError("observe takes one variable and its values, or new data by name, but not both")
+        state(self, statements.observe, variable, values, data.get("missing", missing))
 
     # ---- looking ------------------------------------------------------------------------------------------------
     @property
@@ -230,7 +276,13 @@ class Builder:
 
     def summary(self) -> str:
         """The variables and factors as a table."""
-        return render_summary(self.graph)
+        return render_summary(self.graph, self.draft.hypers)
+
+    def __repr__(self) -> str:
+        return render_line(self.graph)
+
+    def _repr_html_(self) -> str:
+        return render_html(self.graph)
 
     def to_dot(self) -> str:
         """The graph in graphviz' language, plates as boxes."""

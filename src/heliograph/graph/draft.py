@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
+from typing import Any
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.graph.contradictions import Limits, Statement
+from heliograph.graph.data import Data
+from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
 __all__ = ["Draft"]
@@ -27,6 +30,12 @@ class Draft:
     limits, statements
         The values that constraints and observations leave to the variables, and these statements, each with the node
         whose observed values make it.
+    data
+        What the user named, to be given again.
+    hypers
+        The hyper-parameters.
+    tape
+        The calls that made the model, of `graph.tape`.
     """
 
     def __init__(self) -> None:
@@ -35,6 +44,9 @@ class Draft:
         self.stacks: dict[Hashable, Node] = {}
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
+        self.data: dict[str, Data] = {}
+        self.hypers: list[Hyper] = []
+        self.tape: list[Any] = []
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included
         self._n_entries = 0  # of all base nodes
@@ -57,6 +69,11 @@ class Draft:
             self._depth -= 1
             if not self._depth:
                 self._undo.clear()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call of the language is under way."""
+        return self._depth > 0
 
     def record(self, undo: Callable[[], object]) -> None:
         """Note how to take back the change just made."""
@@ -114,6 +131,11 @@ class Draft:
         before = node.observed
         node.observed = observed
         self.record(lambda: setattr(node, "observed", before))
+
+    def add_hyper(self, hyper: Hyper) -> None:
+        """Put a hyper-parameter into the model."""
+        self.hypers.append(hyper)
+        self.record(self.hypers.pop)
 
     # ---- plates and statements ----------------------------------------------------------------------------------
     def add_plate(self, plate: Plate) -> Plate:

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
-from heliograph.engine.blocks.records import Known
-from heliograph.engine.blocks.rows import Rows, image, is_base, take
-from heliograph.engine.blocks.sparse import known_log_density
-from heliograph.engine.blocks.system import Sites, VectorSites
+from heliograph.engine.blocks.records import Known, joined_known, known_log_density, known_shift
+from heliograph.engine.blocks.rows import Rows, image, is_base, over, pull, take
+from heliograph.engine.blocks.system import Sites
+from heliograph.engine.blocks.vectors import DenseVectors
 from heliograph.factors import dot_backward, dot_forward
 
 __all__ = ["DenseSystem", "Solution"]
@@ -47,15 +47,21 @@ class Solution(NamedTuple):
 class DenseSystem:
     """The linear system of one block."""
 
-    def __init__(self, known: Known, rows: Rows, n_sites: int) -> None:
-        """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites."""
-        self.known = known._replace(rows=laid_out(known.rows))
+    def __init__(
+        self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
+    ) -> None:
+        """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites.
+
+        `vectors` are the rows of vector sites, with their dimension.
+        """
+        whole = joined_known(known, rows.n_columns)
+        self.known = whole._replace(rows=laid_out(whole.rows))
         self.shown = laid_out(rows)
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
-        rows, weight = self.known.rows, known.weight
-        self.precision = gram(rows, weight)
-        self.shift = pull(rows, weight * (known.target - rows.constant))
+        self.vectors = tuple(DenseVectors(r, d) for r, d in vectors)
+        self.precision = gram(*self.known)
+        self.shift = known_shift([self.known], rows.n_columns)
 
     def solve(self, sites: Sites) -> Solution | None:
         """The joint belief under the sites; None where it is not a distribution."""
@@ -64,8 +70,8 @@ class DenseSystem:
         b = self.shift.copy()
         if len(tau):
             b += pull(self.sites, sites.shift - tau * self.sites.constant)
-        for site in sites.vectors:
-            _add_vectors(q, b, site)
+        for place, site in zip(self.vectors, sites.vectors, strict=True):
+            place.add(q, b, site)
         if not len(b):
             return Solution(b, q, 0.0, 0)
         if not np.isfinite(q.sum() + b.sum()):
@@ -101,8 +107,7 @@ class DenseSystem:
 
     def covariance(self, rows: Rows, others: Rows, solution: Solution) -> np.ndarray:
         """Covariances of some rows with others."""
-        left = _whitened(rows, slice(0, len(rows)), solution.root)
-        return left @ _whitened(others, slice(0, len(others)), solution.root).T
+        return over(rows, solution.root) @ over(others, solution.root).T
 
     def sample(self, rng: np.random.Generator, solution: Solution, n: int) -> np.ndarray:
         """Draws of the base scalars."""
@@ -112,11 +117,15 @@ class DenseSystem:
         """Means and variances of the rows that are wanted in every sweep."""
         return moments(self.shown, solution)
 
+    def vector_moments(self, solution: Solution) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Means and covariances of every vector site, by port."""
+        return [(v.means(solution.mean), v.covariances(solution.root)) for v in self.vectors]
+
     def moments(self, rows: Rows, solution: Solution, d: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Means of any rows, and their variances, or the covariances of every d of them."""
         if d is None:
             return moments(rows, solution)
-        return self.means(rows, solution), covariances(rows, solution, d)
+        return self.means(rows, solution), DenseVectors(rows, d).covariances(solution.root)
 
     def means(self, rows: Rows, solution: Solution) -> np.ndarray:
         """Means of any rows."""
@@ -124,7 +133,7 @@ class DenseSystem:
 
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
-        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
+        return known_log_density([self.known], solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
 
 
 def laid_out(rows: Rows) -> Rows:
@@ -167,14 +176,6 @@ def gram(rows: Rows, weight: np.ndarray) -> np.ndarray:
     return total
 
 
-def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
-    """``A' value``."""
-    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
-    for x, columns in rows.dense:
-        total[columns] += x.T @ value
-    return total
-
-
 def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of the rows."""
     mean = rows.constant + image(rows, solution.mean)
@@ -187,25 +188,9 @@ def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
         return mean, variance
     step = max(1, _CHUNK // max(1, rows.n_columns))
     for start in range(0, len(rows), step):
-        white = _whitened(rows, slice(start, min(start + step, len(rows))), solution.root)
+        white = over(rows, solution.root, slice(start, min(start + step, len(rows))))
         variance[start : start + step] = np.einsum("ij,ij->i", white, white)
     return mean, variance
-
-
-def covariances(rows: Rows, solution: Solution, d: int) -> np.ndarray:
-    """The ``(n / d, d, d)`` covariances of every d rows."""
-    white = _whitened(rows, slice(0, len(rows)), solution.root).reshape(len(rows) // d, d, -1)
-    return white @ np.swapaxes(white, 1, 2)
-
-
-def _whitened(rows: Rows, part: slice, root: np.ndarray) -> np.ndarray:
-    s = rows.sparse
-    if not rows.dense and part == slice(0, len(rows)) and is_base(rows):
-        return root[s.indices]
-    white = s[part] @ root
-    for x, columns in rows.dense:
-        white = white + x[part] @ root[columns]
-    return white
 
 
 def _root_of(root: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -216,23 +201,9 @@ def _root_of(root: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.qr(some.T, mode="r")).T
 
 
-def _add_vectors(q: np.ndarray, b: np.ndarray, site: VectorSites) -> None:
-    """The sites on vectors, added in place."""
-    m, d = site.shift.shape
-    rows = site.rows
-    a = rows.sparse.toarray()
-    for x, columns in rows.dense:
-        a[:, columns] += x
-    a = a.reshape(m, d, -1)
-    weighted = site.precision @ a
-    q += np.einsum("mdi,mdj->ij", a, weighted, optimize=True)
-    constant = rows.constant.reshape(m, d)
-    b += np.einsum("mdi,md->i", a, site.shift - np.einsum("mij,mj->mi", site.precision, constant))
-
-
 def _conditioned(solution: Solution, rows: Rows, values: np.ndarray) -> Solution | None:
     """The belief given that some expressions have exactly these values."""
-    white = _whitened(rows, slice(0, len(rows)), solution.root)  # (m, N)
+    white = over(rows, solution.root)  # (m, N)
     gap = values - rows.constant - image(rows, solution.mean)
     try:
         lower = np.linalg.cholesky(white @ white.T)

@@ -9,13 +9,13 @@ marginal of the joint belief, divided by what came in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
@@ -23,7 +23,7 @@ from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
 
-__all__ = ["BlockFactor", "Joint", "port_of"]
+__all__ = ["BlockFactor", "Joint", "port_of", "vector_beliefs"]
 
 _DOMINATED = (
     1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
@@ -43,6 +43,9 @@ class Joint(NamedTuple):
     solution: Any  # of the block's linear system
     mean: np.ndarray  # (n,) of the sites and the other scalars that are shown
     variance: np.ndarray  # (n,)
+    vectors: dict[
+        str, tuple[np.ndarray, np.ndarray]
+    ]  # port with sites on vectors -> means (m, d), covariances (m, d, d)
     cavities: Cavities | None = None  # of sites that say so much more than the rest that a division would lose it
 
 
@@ -81,17 +84,28 @@ class BlockFactor(Factor):
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
         self.system = system_for(block.known, rows, self.n_sites, vectors)
-        label = _components(self)
-        touched = {port: _labels(p.rows, label) for port, p in self.at.items()}
-        self._reads = _dependence(self, touched, int(label.max(initial=-1)) + 1)
-        # the connected part of the block that each entry of a node belongs to, -1 for constants
-        self.parts = {port: touched[port][:: p.dimension or 1] for port, p in self.at.items()}
 
     @property
     def cost(self) -> float:
         """Roughly, the operations of one dense solve."""
         n = float(self.block.n_columns)
         return n**3 + self.n_sites * n**2
+
+    @cached_property
+    def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
+        """The connected part of the block that each entry of a node belongs to, -1 for constants."""
+        groups = [(k.rows, 1) for k in self.block.known] + [(self.system.site_rows, 1)]
+        groups += [(self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites]
+        part = parts_of_scalars(groups, self.block.n_columns)
+        return {
+            port: parts_of_rows(p.rows, part).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
+        }
+
+    @cached_property
+    def _reads(self) -> dict[str, frozenset[str]]:
+        if not self.site_ports:  # nothing else speaks to the block
+            return dict.fromkeys(self.at, frozenset())
+        return _dependence(self)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
@@ -124,7 +138,8 @@ class BlockFactor(Factor):
         mean, variance = self.system.marginals(solution)
         strong = np.flatnonzero(tau * variance[: self.n_sites] > 1.0 - _DOMINATED)
         cavities = cavities_of(self.system, strong, said) if len(strong) and not places else None
-        return Joint(solution, mean, variance, cavities)
+        found = dict(zip(self.vector_sites, self.system.vector_moments(solution), strict=True))
+        return Joint(solution, mean, variance, found, cavities)
 
     def marginal(self, port: str, joint: Joint) -> Family:
         """The belief of every entry of a node."""
@@ -135,10 +150,12 @@ class BlockFactor(Factor):
         whole = self.system.naturals(rows, joint.solution) if d == len(rows) else None
         if whole is not None:
             return MultivariateGaussian.from_naturals((whole[0][None], whole[1][None]))
+        if port in joint.vectors:
+            return vector_beliefs(*joint.vectors[port])
         mean, variance = self.system.moments(rows, joint.solution, d)
         if d is None:
             return Gaussian.from_mean_variance(mean, variance)
-        return _vectors(mean.reshape(-1, d), variance)
+        return vector_beliefs(mean.reshape(-1, d), variance)
 
     def answer(self, to: str, site: Family | None, joint: Joint | None) -> Family:
         """The marginal divided by what came in; NaN where the joint belief is not a distribution."""
@@ -169,22 +186,25 @@ class BlockFactor(Factor):
         mean, variance = self.system.moments(self.block.rows[node.position], joint.solution, node.dimension)
         if node.dimension is None:
             return Gaussian.from_mean_variance(mean, variance)
-        return _vectors(mean.reshape(-1, node.dimension), variance)
+        return vector_beliefs(mean.reshape(-1, node.dimension), variance)
 
     def log_mass(self, joint: Joint) -> float:
         """``log`` of the block's integral under its sites, their statistics counted from the beliefs' means."""
-        return self.system.log_mass(joint.solution)
+        return self.block.log_constant + self.system.log_mass(joint.solution)
 
     def centres(self, joint: Joint) -> dict[int, np.ndarray]:
         """The mean of every node, entry by entry."""
         found = {}
-        for node, rows, d, start in self.at.values():
+        for port, (node, rows, d, start) in self.at.items():
+            if port in joint.vectors:
+                found[node] = joint.vectors[port][0]
+                continue
             mean = joint.mean[start : start + len(rows)] if start >= 0 else self.system.means(rows, joint.solution)
             found[node] = mean if d is None else mean.reshape(-1, d)
         return found
 
 
-def _vectors(mean: np.ndarray, covariance: np.ndarray) -> MultivariateGaussian:
+def vector_beliefs(mean: np.ndarray, covariance: np.ndarray) -> MultivariateGaussian:
     """Beliefs of vectors: point masses where nothing varies.
 
     Where exact values fix some combinations of a vector, its covariance is singular, and a billionth of it is added.
@@ -217,14 +237,13 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
     return Gaussian.from_naturals(naturals, np.where(known, belief.point, np.nan))
 
 
-def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray], n: int) -> dict[str, frozenset[str]]:
-    """Which ports' sites the rows of each port hang on, other than each row on its own site."""
+def _dependence(factor: BlockFactor) -> dict[str, frozenset[str]]:
+    """Which ports' sites the entries of each port hang on, other than each entry on its own site."""
+    n = 1 + max(int(at.max(initial=-1)) for at in factor.parts.values())
     sites = [*factor.scalar_sites, *factor.vector_sites]
-    count = {p: np.bincount(touching[p][touching[p] >= 0], minlength=n) for p in sites}
-    for p in factor.vector_sites:  # the components of one vector are one site
-        count[p] = -(-count[p] // (factor.at[p].dimension or 1))
+    count = {p: np.bincount(factor.parts[p][factor.parts[p] >= 0], minlength=n) for p in sites}
     reads = {}
-    for port, at in touching.items():
+    for port, at in factor.parts.items():
         mine = at[at >= 0]
         found = []
         for p in sites:
@@ -233,35 +252,3 @@ def _dependence(factor: BlockFactor, touching: dict[str, np.ndarray], n: int) ->
                 found.append(p)
         reads[port] = frozenset(found)
     return reads
-
-
-def _components(factor: BlockFactor) -> np.ndarray:
-    """The number of the connected part that each base scalar belongs to."""
-    n = factor.block.n_columns
-    groups = [factor.block.known.rows, factor.system.site_rows, *(factor.at[p].rows for p in factor.vector_sites)]
-    i, j, n_rows = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
-    for rows in groups:
-        part = rows.sparse.tocoo()
-        i.append(n_rows + part.coords[0])
-        j.append(part.coords[1])
-        n_rows += len(rows)
-        for _, columns in rows.dense:  # one vector, all of whose scalars meet
-            i.append(np.full(len(columns), n_rows))
-            j.append(columns)
-            n_rows += 1
-    rows, columns = np.concatenate(i), n_rows + np.concatenate(j)
-    size = n_rows + n
-    _, label = connected_components(
-        sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), directed=False
-    )
-    return np.unique(label[n_rows:], return_inverse=True)[1] if n else np.zeros(0, dtype=int)
-
-
-def _labels(rows: Rows, label: np.ndarray) -> np.ndarray:
-    """The part that each row belongs to, -1 for rows without a variable."""
-    found = np.full(len(rows), -1)
-    some = np.diff(rows.sparse.indptr) > 0
-    found[some] = label[rows.sparse.indices[rows.sparse.indptr[:-1][some]]]
-    for _, columns in rows.dense:
-        found[:] = label[columns[0]]
-    return found

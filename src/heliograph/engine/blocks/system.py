@@ -56,6 +56,10 @@ class System(Protocol):
         """Means and variances of the expressions that are wanted in every sweep: the sites first."""
         ...
 
+    def vector_moments(self, solution: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Means ``(m, d)`` and covariances ``(m, d, d)`` of every vector site, by port."""
+        ...
+
     def means(self, rows: Rows, solution: Any) -> np.ndarray:
         """Means of any expressions."""
         ...

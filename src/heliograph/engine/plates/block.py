@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.engine.blocks.plate import BlockFactor, Joint
+from heliograph.engine.blocks.plate import BlockFactor, Joint, vector_beliefs
 from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
@@ -89,16 +89,24 @@ class BlockPlate:
         derivatives. None where there is no belief, or no reason, to start so: sites that are few are better met as they are.
         """
         factor, joint = self.factor, self.joint(tables)
-        n, share = factor.n_sites, factor.block.n_columns / max(factor.n_sites, 1)
-        if joint is None or factor.vector_sites or share > _FEW:
+        n = factor.n_sites
+        n_numbers = n + sum(len(factor.at[p].rows) for p in factor.vector_sites)
+        share = factor.block.n_columns / max(n_numbers, 1)
+        if joint is None or share > _FEW:
             return None
-        mean, variance = joint.mean[:n], joint.variance[:n] * (_NARROW * share**2)
+        scale = _NARROW * share**2
+        found = {p: (joint.vectors[p][0], joint.vectors[p][1] * scale) for p in factor.vector_sites}
+        mean = np.concatenate([joint.mean[:n], *(m.reshape(-1) for m, _ in found.values())])
+        spread = [joint.variance[:n] * scale, *(np.einsum("mii->mi", v).reshape(-1) for _, v in found.values())]
+        variance = np.concatenate(spread)
         if not (variance > 0).all():
             return None
         for port in factor.scalar_sites:
             part = slice(factor.at[port].start, factor.at[port].start + len(factor.at[port].rows))
             message = Gaussian.from_naturals((mean[part] / variance[part], 1.0 / variance[part]))
             tables.store(self.plate, port, message, None)
+        for port, (m, v) in found.items():
+            tables.store(self.plate, port, vector_beliefs(m, v), None)
         return Narrow(mean, variance)
 
     def sites(self, tables: Tables) -> dict[str, Family]:
