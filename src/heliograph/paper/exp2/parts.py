@@ -193,9 +193,8 @@ def doubt_of_method(
     data, test = labelled_messages(seed, n_train=n_train, n_test=n_test, **messages)
     model = METHODS[method](np.random.default_rng([seed, 1]), data, Sizes(**sizes))
     m, log_precision = curves(n_curve)
-    along = np.stack(
-        [model.answer({"z": Gaussian(m, np.exp(-lp)), "out": Beta(np.ones(n_curve), 2.0)})[1] for lp in log_precision]
-    )
+    out = Beta(np.ones(n_curve), 2.0)
+    along = np.stack([model.answer({"z": Gaussian(m, np.exp(-lp)), "out": out})[1] for lp in log_precision])
     log_doubt, log_kl = _errors(model, test)
     train_doubt, train_kl = _errors(model, data)
     measured = [smoothness(curve) for curve in along]
