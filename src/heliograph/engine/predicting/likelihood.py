@@ -1,0 +1,42 @@
+"""How probable each observed value is under the posterior of its parents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from heliograph.families import Family
+from heliograph.graph.records import Graph, Node, Plate
+
+__all__ = ["pointwise_log_likelihood"]
+
+
+def pointwise_log_likelihood(graph: Graph, belief: Callable[[Node], Family]) -> dict[str, np.ndarray]:
+    """``log E p(y_i | parents)`` under the beliefs of the parents, for every observed value, by the name of its variable.
+
+    NaN where a value is missing. Parents of one value that the run keeps joint are taken as independent here, unless they are one
+    expression.
+    """
+    found: dict[str, np.ndarray] = {}
+    for node in graph.nodes:
+        if node.given and node.observed is not None and node.maker is not None:
+            at = np.flatnonzero(node.observed.is_point)
+            values = np.full(node.size, np.nan)
+            values[at] = _log_z(graph, node.maker, belief, node)[at]
+            found[node.name] = values.reshape(node.shape)
+    for plate in graph.plates:
+        if plate.factor.child not in plate.edges and plate.factor.child in plate.data:  # counts
+            found[plate.name] = _log_z(graph, plate, belief, None).reshape(plate.shape)
+    return found
+
+
+def _log_z(graph: Graph, plate: Plate, belief: Callable[[Node], Family], child: Node | None) -> np.ndarray:
+    incoming: dict[str, Any] = dict(plate.data)
+    for port, edge in plate.edges.items():
+        node = graph.nodes[edge.node]
+        message = node.observed if child is not None and port == plate.factor.child else belief(node)
+        assert message is not None
+        incoming[port] = message[edge.entries(plate.size)]
+    return np.asarray(plate.factor.log_z(incoming))
