@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,18 @@ from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
-from heliograph.engine.reading import belief_of_expression, dependent_groups, groups_of, in_run, readable_form
+from heliograph.engine.predicting import (
+    Prediction,
+    Seed,
+    Source,
+    check_draws,
+    drawn,
+    pointwise_log_likelihood,
+    predicted,
+    sampled,
+)
+from heliograph.engine.covariances import covariance_of
+from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
 from heliograph.engine.showing import compare, summary_html, summary_text, table_of
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.trace import Trace
@@ -151,30 +162,12 @@ class Posterior:
         >>> print(f"{model.infer().covariance(a, b):.6f}")
         -0.333333
         """
-        shapes: list[tuple[int, ...]] = []
-        forms: list[Affine] = []
         for x in (a, b):
             if not getattr(getattr(x, "family", None), "gaussian", False):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
             self._check_model(x)
-            forms.append(readable_form(self._graph, x.node, x.entries()))
-            shapes.append((*x.shape, x.node.dimension) if x.node.dimension is not None else x.shape)
-        for kind in self._compiled.blocks:
-            left, right = (rows_in_block(self._graph, kind.factor.block, form) for form in forms)
-            joint = kind.joint(self._exchange.tables)
-            if left is not None and right is not None and joint is not None:
-                return kind.factor.system.covariance(left, right, joint.solution).reshape((*shapes[0], *shapes[1]))
-        if self._connected(*forms):
-            raise ModelError(
-                f"{a.name!r} and {b.name!r} depend on each other, but are not in one block of jointly Gaussian variables: the run "
-                "knows no covariance of them"
-            )
-        return np.zeros((*shapes[0], *shapes[1]))
-
-    def _connected(self, a: Affine, b: Affine) -> bool:
-        """Whether anything in the model connects two expressions."""
-        left, right = ({int(k) for k in groups_of(self._graph, self._groups, form)} for form in (a, b))
-        return bool(left & right)
+        joints = [(kind.factor, kind.joint(self._exchange.tables)) for kind in self._compiled.blocks]
+        return covariance_of(self._graph, joints, lambda: self._groups, a, b)
 
     @cached_property
     def _groups(self) -> list[np.ndarray]:
@@ -206,6 +199,53 @@ class Posterior:
                     raise ModelError(f"the belief of {node.name!r} is improper and cannot be a prior")
                 priors[node.name] = belief
         return priors
+
+    # ---- draws and predictions ----------------------------------------------------------------------------------
+    def sample(
+        self, size: int = 1000, variables: Sequence[str | Variable] | None = None, *, seed: Seed = 0
+    ) -> dict[str, np.ndarray]:
+        """Draws of the user's unobserved variables by name, each of shape ``(size, *shape)``, one more axis for vectors.
+
+        They are joint where variables are kept joint (`structure`), and independent between the others. `variables` picks some, by
+        name or as variables, expressions included.
+
+        >>> from heliograph.engine import Model
+        >>> model = Model()
+        >>> a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
+        >>> y = model.gaussian("y", a + b, variance=1e-6, observed=1.0)
+        >>> draws = model.infer().sample(500, seed=1)
+        >>> bool(np.std(draws["a"] + draws["b"]) < 0.002)
+        True
+        """
+        return sampled(np.random.default_rng(seed), self._source(), variables, check_draws(size))
+
+    def predict(self, target: Variable | str, *, draws: int = 4000, seed: Seed = 0, **data: Any) -> Prediction:
+        """What the posterior says of a variable: of new data, given by the names of `model.data`, or once more of the old.
+
+        Variables that the new data reach (through their own arguments or their parents) are drawn anew from their parents; all
+        others have their posterior. Observed variables without new data are drawn once more, as a replicate.
+
+        Parameters
+        ----------
+        target
+            The name of a variable, or a variable or expression of the model.
+        draws, seed
+            The number of draws, and what they are drawn from.
+        **data
+            New values of named data.
+        """
+        return predicted(np.random.default_rng(seed), self._source(), target, data, check_draws(draws))
+
+    def log_likelihood(self, pointwise: bool = False) -> Any:
+        """``log E p(y_i | parents)`` under the posterior: its sum, or with `pointwise` an array for every observed variable."""
+        found = pointwise_log_likelihood(self._graph, self._belief)
+        return found if pointwise else float(sum(np.nansum(a) for a in found.values()))
+
+    def _draws(self, rng: np.random.Generator, nodes: Sequence[int], n: int) -> dict[int, np.ndarray]:
+        return drawn(rng, self._compiled, self._exchange.tables, self._belief, nodes, n)
+
+    def _source(self) -> Source:
+        return Source(self._graph, self._draws, self._graph.script)
 
     # ---- for people ---------------------------------------------------------------------------------------------
     @property

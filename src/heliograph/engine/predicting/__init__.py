@@ -7,8 +7,18 @@
 
 from heliograph.engine.predicting.draws import drawn
 from heliograph.engine.predicting.likelihood import pointwise_log_likelihood
-from heliograph.engine.predicting.predict import predicted
+from heliograph.engine.predicting.predict import Seed, Source, check_draws, predicted, sampled
 from heliograph.engine.predicting.prediction import Prediction
 from heliograph.engine.predicting.script import Script
 
-__all__ = ["Prediction", "Script", "drawn", "pointwise_log_likelihood", "predicted"]
+__all__ = [
+    "Prediction",
+    "Script",
+    "Seed",
+    "Source",
+    "check_draws",
+    "drawn",
+    "pointwise_log_likelihood",
+    "predicted",
+    "sampled",
+]

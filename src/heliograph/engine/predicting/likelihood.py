@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,12 @@ def pointwise_log_likelihood(graph: Graph, belief: Callable[[Node], Family]) -> 
             values = np.full(node.size, np.nan)
             values[at] = _log_z(graph, node.maker, belief, node)[at]
             found[node.name] = values.reshape(node.shape)
-    for plate in graph.plates:
-        if plate.factor.child not in plate.edges and plate.factor.child in plate.data:  # counts
-            found[plate.name] = _log_z(graph, plate, belief, None).reshape(plate.shape)
+    for name, plate in graph.counts.items():
+        seen = ~np.isnan(plate.data[plate.factor.child])
+        if seen.any():
+            data = {port: np.where(seen, a, 0.0) if port == plate.factor.child else a for port, a in plate.data.items()}
+            log_z = _log_z(graph, replace(plate, data=data), belief, None)
+            found[name] = np.where(seen, log_z, np.nan).reshape(plate.shape)
     return found
 
 

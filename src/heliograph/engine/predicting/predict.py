@@ -13,11 +13,14 @@ from heliograph.engine.predicting.prediction import Prediction
 from heliograph.engine.predicting.script import Script
 from heliograph.errors import ModelError
 from heliograph.graph.observing import as_data
+from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node, Plate
 from heliograph.graph.tape import named_calls, replayed, rewritten, touched
 from heliograph.graph.variable import Variable
 
-__all__ = ["Source", "predicted"]
+__all__ = ["Seed", "Source", "check_draws", "predicted", "sampled"]
+
+Seed = int | np.random.Generator | np.random.SeedSequence
 
 
 class Source(NamedTuple):
@@ -57,6 +60,40 @@ def predicted(
         if isinstance(node, Plate):
             return _shaped(forward.of_plate(node, None), np.arange(node.size), node.shape)
         return _read(forward, node, np.arange(node.size), node.shape)
+
+
+def sampled(
+    rng: np.random.Generator, source: Source, variables: Sequence[str | Variable] | None, n: int
+) -> dict[str, np.ndarray]:
+    """Joint draws of variables by name: all that are unobserved, or those that were asked for, expressions included."""
+    if variables is None:
+        wanted: list[Any] = [node.name for node in source.graph.nodes if node.given and not node.fully_observed]
+    elif isinstance(variables, (str, Variable)):
+        wanted = [variables]
+    else:
+        wanted = list(variables)
+    nodes = [node for node in source.graph.nodes if node.given and not node.fully_observed]
+    if all(isinstance(v, str) for v in wanted):
+        named = {node.name: node for node in source.graph.nodes}
+        for name in wanted:
+            if name not in named:
+                raise ModelError(f"no variable is called {name!r}; there are {[node.name for node in nodes]}")
+        nodes = [named[name] for name in wanted]
+    forward = Forward(rng, source.graph, source.draw(rng, [node.position for node in nodes], n), n)
+    found: dict[str, np.ndarray] = {}
+    for v in wanted:
+        node = v.node if isinstance(v, Variable) else next(x for x in source.graph.nodes if x.name == v)
+        one = v if isinstance(v, Variable) else Quantity(node)
+        values = forward.values(node)[:, one.entries().reshape(-1)]
+        found[one.name] = values.reshape(n, *one.shape, *values.shape[2:])
+    return found
+
+
+def check_draws(n: object) -> int:
+    """A number of draws."""
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ModelError(f"the number of draws is a whole number of 1 or more, not {n!r}")
+    return int(n)
 
 
 def _usable(script: Script | None, target: object, data: Mapping[str, Any]) -> Script:
@@ -121,10 +158,10 @@ def _named(graph: Graph, name: str) -> Node | Plate:
     for node in graph.nodes:
         if node.name == name:
             return node
-    for plate in graph.plates:
-        if plate.name == name and plate.factor.child not in plate.edges:
-            return plate
-    raise ModelError(f"no variable is called {name!r}; there are {[n.name for n in graph.nodes if n.given]}")
+    if name in graph.counts:
+        return graph.counts[name]
+    names = [*(n.name for n in graph.nodes if n.given), *graph.counts]
+    raise ModelError(f"no variable is called {name!r}; there are {names}")
 
 
 def _read(forward: Forward, node: Node, entries: np.ndarray, shape: tuple[int, ...]) -> Prediction:
