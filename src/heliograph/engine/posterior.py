@@ -11,6 +11,7 @@ import numpy as np
 
 from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.covariances import covariance_of
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
 from heliograph.engine.predicting import (
@@ -23,7 +24,6 @@ from heliograph.engine.predicting import (
     predicted,
     sampled,
 )
-from heliograph.engine.covariances import covariance_of
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
 from heliograph.engine.showing import compare, summary_html, summary_text, table_of
 from heliograph.engine.status import unsent_sentence
@@ -222,8 +222,8 @@ class Posterior:
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Seed = 0, **data: Any) -> Prediction:
         """What the posterior says of a variable: of new data, given by the names of `model.data`, or once more of the old.
 
-        Variables that the new data reach (through their own arguments or their parents) are drawn anew from their parents; all
-        others have their posterior. Observed variables without new data are drawn once more, as a replicate.
+        Variables that the new data reach (by their own arguments or their parents') are drawn anew from their parents; all
+        others have their posterior. Observed variables without new data are drawn once more.
 
         Parameters
         ----------

@@ -54,7 +54,9 @@ def drawn(
             node = compiled.graph.nodes[k]
             one = belief(node)
             if not np.all(one.proper):
-                raise ModelError(f"variable {node.name!r} cannot be drawn: its belief is improper; give it a proper prior")
+                raise ModelError(
+                    f"variable {node.name!r} cannot be drawn: its belief is improper; give it a proper prior"
+                )
             found[k] = one.sample(rng, n)
     return found
 

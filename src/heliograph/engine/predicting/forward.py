@@ -50,8 +50,8 @@ class Forward:
         stack: list[Node] = [node]
         while stack:
             one = stack[-1]
-            missing = [p for p in self._parents(one) if not self._has(p)]
-            if self._has(one):
+            missing = [p for p in self._parents(one) if not self.has(p)]
+            if self.has(one):
                 stack.pop()
             elif missing:
                 stack.extend(missing)
@@ -61,10 +61,9 @@ class Forward:
         return self._get(node)
 
     def again(self, node: Node) -> Drawn:
-        """Fresh draws of a node that was observed, from its parents."""
-        if node.maker is None or isinstance(node.made, (Affine, Inner, Stacked)):
-            values = self._expression(node)
-            return Drawn(values, values, np.zeros(values.shape))
+        """Draws of a node from its parents, whether it was observed or not."""
+        if node.maker is None:
+            raise ModelError(f"variable {node.name!r} cannot be predicted: nothing in the model says how it is made")
         return self.of_plate(node.maker, node)
 
     def of_plate(self, plate: Plate, node: Node | None) -> Drawn:
@@ -77,7 +76,8 @@ class Forward:
         return Drawn(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     # ---- one node -----------------------------------------------------------------------------------------------
-    def _has(self, node: Node) -> bool:
+    def has(self, node: Node) -> bool:
+        """Return whether there are draws of a node already."""
         return node.position in self._values if node.position >= 0 else node.order in self._formed
 
     def _get(self, node: Node) -> np.ndarray:
@@ -103,9 +103,7 @@ class Forward:
         seen = None if node.observed is None else node.observed.point
         if seen is not None and node.fully_observed:
             return np.broadcast_to(seen, (self.n, *seen.shape))
-        if node.maker is None:
-            raise ModelError(f"variable {node.name!r} cannot be predicted: nothing in the model says how it is made")
-        values = self.of_plate(node.maker, node).values
+        values = self.again(node).values
         return values if seen is None else np.where(np.isnan(seen), values, seen)
 
     def _expression(self, node: Node) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def check_draws(n: object) -> int:
     """A number of draws."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
         raise ModelError(f"the number of draws is a whole number of 1 or more, not {n!r}")
-    return int(n)
+    return int(cast(Any, n))
 
 
 def _usable(script: Script | None, target: object, data: Mapping[str, Any]) -> Script:
@@ -165,7 +165,7 @@ def _named(graph: Graph, name: str) -> Node | Plate:
 
 
 def _read(forward: Forward, node: Node, entries: np.ndarray, shape: tuple[int, ...]) -> Prediction:
-    if node.fully_observed or (node.observed is not None and node.observed.point is not None):
+    if node.made is None and (node.observed is not None or not forward.has(node)):
         return _shaped(forward.again(node), entries.reshape(-1), shape)
     values = forward.values(node)
     return _shaped(Drawn(values, values, np.zeros(values.shape)), entries.reshape(-1), shape)

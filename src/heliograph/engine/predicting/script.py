@@ -24,11 +24,11 @@ class Script:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A model whose functions cannot be pickled is left out: what remains can be read, but not used for new data."""
-        parts = self.model, self.calls, self.data
+        parts: tuple[Any, ...] = self.model, self.calls, self.data
         try:
             pickle.dumps(parts)
         except (pickle.PicklingError, AttributeError, TypeError):
-            parts = None, (), {}
+            return Script, (None, (), self.data)
         return Script, parts
 
 
