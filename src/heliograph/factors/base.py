@@ -44,6 +44,11 @@ class Factor:
     begins: ClassVar[bool] = False  # whether there is a rule to begin a run by (`mean_field`); seen by itself
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 
+    @property
+    def parts(self) -> Mapping[str, np.ndarray] | None:
+        """The part that each entry of a node belongs to, by port, where a factor joins entries of its own; None for all others."""
+        return None
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.begins = cls.mean_field is not Factor.mean_field
