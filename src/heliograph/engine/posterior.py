@@ -25,7 +25,7 @@ from heliograph.engine.predicting import (
     sampled,
 )
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
-from heliograph.engine.showing import compare, summary_html, summary_text, table_of
+from heliograph.engine.showing import compare, notes_of, summary_html, summary_text, table_of
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
@@ -266,18 +266,7 @@ class Posterior:
 
     def notes(self) -> list[str]:
         """Sentences on how the run went."""
-        sweeps = f"{self.n_sweeps} sweep" + ("" if self.n_sweeps == 1 else "s") if self.n_sweeps else "one exact pass"
-        state = f"converged after {sweeps}" if self.converged else f"NOT converged: {self.status}"
-        lines = [f"log evidence {self.log_evidence:.6g}; {state}"]
-        if self.trace.sweeps:
-            lines.append(repr(self.trace))
-        if np.isnan(self.error_estimate):
-            lines.append("learned messages: this operator gives no estimate of the posterior error")
-        elif np.isinf(self.error_estimate):
-            lines.append("learned messages: some rows failed, so the posterior error is unknown")
-        elif self.error_estimate:
-            lines.append(f"learned messages: estimated posterior error {self.error_estimate:.2g} nats")
-        return lines
+        return notes_of(self)
 
     def summary(self) -> str:
         """Means and standard deviations of the user's variables, evidence, and how the run went."""

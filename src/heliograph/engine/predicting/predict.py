@@ -175,7 +175,7 @@ def _shaped(drawn: Drawn, entries: np.ndarray, shape: tuple[int, ...]) -> Predic
     values, mean, variance = (a[:, entries] for a in drawn)
     total = variance.mean(axis=0) + mean.var(axis=0)
     return Prediction(
-        values.reshape(len(values), *shape, *values.shape[2:]),
-        mean.mean(axis=0).reshape(*shape, *mean.shape[2:]),
-        total.reshape(*shape, *mean.shape[2:]),
+        values.reshape((len(values), *shape, *values.shape[2:])),
+        mean.mean(axis=0).reshape((*shape, *mean.shape[2:])),
+        total.reshape((*shape, *mean.shape[2:])),
     )
