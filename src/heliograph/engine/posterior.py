@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,8 +24,8 @@ from heliograph.engine.predicting import (
     predicted,
     sampled,
 )
+from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
-from heliograph.engine.showing import compare, notes_of, summary_html, summary_text, table_of
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.tables import Snapshot
 from heliograph.engine.trace import Trace
@@ -39,7 +39,7 @@ from heliograph.graph.variable import Variable
 __all__ = ["Posterior"]
 
 
-class Posterior:
+class Posterior(ReadablePosterior):
     """The beliefs of a run.
 
     ``posterior[w]`` is the belief of a variable (or of some entries of it) as a batch of its family, in the variable's
@@ -253,47 +253,14 @@ class Posterior:
     def _source(self) -> Source:
         return Source(self._graph, self._draws, self._graph.script)
 
-    # ---- for people ---------------------------------------------------------------------------------------------
     @property
     def graph(self) -> Graph:
         """The graph of the run."""
         return self._graph
 
-    def __iter__(self) -> Iterator[str]:
-        """The names of the user's unobserved variables."""
-        return (n.name for n in self._graph.nodes if n.given and not n.fully_observed)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __contains__(self, variable: object) -> bool:
-        name = variable.name if isinstance(variable, Variable) else variable
-        return any(n.name == name for n in self._graph.nodes)
-
-    def notes(self) -> list[str]:
-        """Sentences on how the run went."""
-        return notes_of(self)
-
-    def summary(self) -> str:
-        """Means and standard deviations of the user's variables, evidence, and how the run went."""
-        return summary_text(self)
-
-    def _repr_html_(self) -> str:
-        return summary_html(self)
-
-    def table(self, probability: float = 0.9) -> Any:
-        """Every scalar entry with its mean, sd and central interval: a DataFrame, or a list of rows without pandas."""
-        return table_of(self, probability)
-
-    def compare(self, other: Posterior) -> float:
-        """The log Bayes factor of this posterior's model against another's of the same data; positive favours this one."""
-        found = compare({"this": self, "other": other})
-        return float(found.log_evidence[found.names.index("this")] - found.log_evidence[found.names.index("other")])
-
     def __repr__(self) -> str:
-        names = ", ".join(self)
         state = "converged" if self.converged else "not converged"
-        return shortened(f"Posterior({names}; {state} after {self.n_sweeps} sweeps)", 300)
+        return shortened(f"Posterior({', '.join(self)}; {state} after {self.n_sweeps} sweeps)", 300)
 
 
 def _check_variable(variable: object) -> None:
