@@ -47,7 +47,8 @@ def variables_in_loops(graph: Graph) -> list[str]:
             elements.append(n_elements + rows)
         n_elements += plate.n_elements
     looped = _on_loops(np.concatenate(entries), np.concatenate(elements), int(first[-1]), n_elements)
-    found = [graph.nodes[int(k)] for k in np.unique(np.searchsorted(first, looped, side="right") - 1)]
+    at = np.bincount(np.searchsorted(first, looped, side="right") - 1)
+    found = [graph.nodes[int(k)] for k in np.flatnonzero(at)]
     return [node.name for node in found if node.given] or [node.name for node in found]
 
 
@@ -95,10 +96,11 @@ def _on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_eleme
     if not len(entries):
         return entries
     label = connected_parts(n_entries + n_elements, entries, n_entries + elements)
-    vertices = np.unique(np.concatenate([entries, n_entries + elements]))
-    n_vertices = np.bincount(label[vertices], minlength=label.max() + 1)
+    here = np.zeros(n_entries + n_elements, dtype=bool)  # vertices that are left
+    here[entries] = here[n_entries + elements] = True
+    n_vertices = np.bincount(label[here], minlength=label.max() + 1)
     n_edges = np.bincount(label[entries], minlength=label.max() + 1)
-    return np.unique(entries[(n_edges >= n_vertices)[label[entries]]])
+    return np.flatnonzero((here & (n_edges >= n_vertices)[label])[:n_entries])
 
 
 def _joins(plate: Plate, port: str) -> bool:

@@ -77,12 +77,14 @@ def fold_of(block: Block, nodes: list[int], site_rows: Rows) -> Fold:
         scales[column], variance[column] = 1.0 / value, 1.0 / weight[row]
         order = np.concatenate([order, column])
         solved.append(without_private(take(rows, row), number, n_left))
-        rest = np.setdiff1d(np.arange(len(rows)), row) if len(row) else None
-        if rest is None or len(rest):
-            known.append(
-                Known(without_private(take(rows, rest), number, n_left), weight if rest is None else weight[rest])
-            )
-    rests = scale(take(joined(solved, n_left), np.argsort(order)), -scales)
+        kept = np.ones(len(rows), dtype=bool)
+        kept[row] = False
+        if kept.any():
+            rest = None if kept.all() else np.flatnonzero(kept)
+            known.append(Known(without_private(take(rows, rest), number, n_left), weight[kept]))
+    back = np.empty(p, dtype=int)
+    back[order] = np.arange(p)
+    rests = scale(take(joined(solved, n_left), back), -scales)
     site, column, value = entries_at(site_rows, place)
     spread = sp.csr_array((value, (site, column)), shape=(len(site_rows), p))
     rows = add(without_private(site_rows, number, n_left), apply(spread, rests))
