@@ -67,7 +67,7 @@ def test_several_products_of_one_pair_count_together():
         log_weight = log_weight + log_normal(seen[k] - x * y * c[k], 0.04 * y**2 + 0.3)
     mean, sd, log_evidence = moments(x, y, log_weight)
     agree(posterior, (a, b), mean, sd, z=0.02, ratio=0.03)  # EP's own error
-    assert posterior.log_evidence == pytest.approx(log_evidence, abs=0.01)
+    assert posterior.log_evidence == pytest.approx(log_evidence, abs=0.03)
     # and the fixed point itself, over a, b and the four deviations
     rows, likelihoods = [], []
     for k in range(4):
