@@ -14,6 +14,7 @@ from heliograph.families import Family
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
+from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.mixture import mixture
@@ -125,6 +126,13 @@ class Builder:
         """
         spread = Spread(variance, sd, precision)
         return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
+
+    # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
+    half_normal = half_normal
+    half_cauchy = half_cauchy
+    log_normal = log_normal
+    uniform = uniform
+    lkj = lkj
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
@@ -268,7 +276,7 @@ class Builder:
 
     def summary(self) -> str:
         """The variables and factors as a table."""
-        return render_summary(self.graph)
+        return render_summary(self.graph, self.draft.hypers)
 
     def __repr__(self) -> str:
         return render_line(self.graph)
