@@ -60,7 +60,7 @@ class BlockPlate:
         """
         factor = self.factor
         weight = _WIDE * min((float(k.weight.min(initial=np.inf)) for k in factor.block.known), default=1.0)
-        sites = {}
+        sites: dict[str, Family] = {}
         for port in factor.site_ports:
             site = tables.others(self.plate, port)
             wide = _precision_of(site, weight)
