@@ -221,3 +221,38 @@ def test_a_wrong_use_says_what_is_wrong_and_leaves_no_name_behind(write, words):
         write(model, z)
     assert words in str(error.value)
     model.gaussian("y", z, sd=1.0, observed=0.0)  # the cell of a notebook can be run again
+
+
+PREDICTED = {
+    "binomial": (lambda m, z: m.binomial("y", 7, logit=z), lambda z: (7 * expit(z), 7 * expit(z) * expit(-z))),
+    "negative binomial": (
+        lambda m, z: m.negative_binomial("y", log_mean=z, dispersion=5.0),
+        lambda z: (np.exp(z), np.exp(z) + np.exp(2 * z) / 5),
+    ),
+    "weibull": (
+        lambda m, z: m.weibull("y", 2.0, log_scale=z),
+        lambda z: (np.exp(z) * stats.weibull_min.mean(2.0), np.exp(2 * z) * stats.weibull_min.var(2.0)),
+    ),
+    "student_t": (lambda m, z: m.student_t("y", z, 0.5, 9.0), lambda z: (z, 0.25 * 9 / 7 + 0 * z)),
+    "ordinal": (
+        lambda m, z: m.ordinal("y", z, [0.5], link="logit"),
+        lambda z: (expit(z - 0.5), expit(z - 0.5) * expit(0.5 - z)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PREDICTED)
+def test_what_was_not_observed_is_predicted(name):
+    write, moments = PREDICTED[name]
+    model = hg.Model()
+    z = model.gaussian("z", 0.3, sd=0.4)
+    write(model, z)
+    drawn = np.asarray(model.infer().predict("y", draws=40000, seed=1).samples).reshape(40000, -1)[:, 0]
+    score = 0.3 + 0.4 * np.linspace(-8, 8, 2001)
+    p = stats.norm.pdf(score, 0.3, 0.4)
+    p /= p.sum()
+    mean, variance = moments(score)
+    total = (p * mean).sum()
+    spread = (p * (variance + (mean - total) ** 2)).sum()
+    np.testing.assert_allclose(drawn.mean(), total, atol=5 * np.sqrt(spread / 40000))
+    np.testing.assert_allclose(drawn.var(), spread, rtol=0.08)  # five errors of the heaviest tail here

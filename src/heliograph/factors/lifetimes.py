@@ -7,6 +7,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from heliograph.factors.base import Incoming
+from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.integrals.exponential import exponential_tilt
 from heliograph.factors.integrals.log_concave import log_concave_tilt
 from heliograph.factors.integrals.tilt import Tilt
@@ -53,6 +55,12 @@ class Weibull(OfScore):
             for whole, field in zip(found, tilt, strict=True):
                 whole[index] = field
         return found
+
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lifetimes given the log scale."""
+        scale, shape = np.exp(as_message(self, incoming, "z").mean), as_data(self, incoming, "shape")
+        mean = scale * np.exp(gammaln(1.0 + 1.0 / shape))
+        return scale * rng.weibull(shape, mean.shape), mean, scale**2 * np.exp(gammaln(1.0 + 2.0 / shape)) - mean**2
 
     def flat(self, s: np.ndarray, rows: Rows, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Exact lifetimes leave the log of a Gamma under a cavity ``exp(s z)``; so do others where s < 0."""

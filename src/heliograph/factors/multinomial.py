@@ -34,6 +34,13 @@ class Multinomial(Factor):
         p, counts, _ = self._read(incoming)
         return Dirichlet.from_naturals((np.broadcast_to(power * counts, p.naturals[0].shape),))
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts of as many as were observed, given the probabilities."""
+        p, counts, _ = self._read(incoming)
+        total = counts.sum(axis=-1).astype(int)
+        mean = total[..., None] * p.mean
+        return rng.multinomial(total, p.mean).astype(float), mean, mean * (1.0 - p.mean)
+
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the probability of the counts."""
         p, counts, missing = self._read(incoming)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betaln, gammaln, polygamma, psi
+from scipy.special import betaln, expit, gammaln, polygamma, psi
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.integrals.logistic import logistic_tilt
 from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site
 from heliograph.families import Family, Gaussian
-from heliograph.numerics.count_masses import log_binomial, log_choose
+from heliograph.numerics.count_masses import drawn_counts, log_binomial, log_choose
 
 __all__ = ["BinomialLogit", "NegativeBinomial", "OfScore"]
 
@@ -101,6 +101,11 @@ class BinomialLogit(OfScore):
         tilt = logistic_tilt(m, v, power * k, power * (n - k))
         return tilt._replace(log_z=tilt.log_z + power * _log_coefficient(k, n))
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts given the logit."""
+        p, n = expit(as_message(self, incoming, "z").mean), as_data(self, incoming, "n")
+        return rng.binomial(n.astype(int), p).astype(float), n * p, n * p * (1.0 - p)
+
     def flat(self, s: np.ndarray, rows: Rows, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """A Beta on the logit's axis."""
         k, n = rows["count"], rows["n"]
@@ -140,6 +145,12 @@ class NegativeBinomial(OfScore):
         tilt = logistic_tilt(m - np.log(r), v, power * k, power * r)
         log_z = tilt.log_z + power * (gammaln(k + r) - gammaln(r) - gammaln(k + 1.0))
         return tilt._replace(log_z=log_z, mean=tilt.mean + np.log(r))
+
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts given the log mean."""
+        mean, r = np.exp(as_message(self, incoming, "z").mean), as_data(self, incoming, "dispersion")
+        drawn, _, _ = drawn_counts(rng, rng.gamma(r, mean / r))
+        return drawn, mean, mean + mean**2 / r
 
     def flat(self, s: np.ndarray, rows: Rows, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """A Beta on the axis of ``z - log dispersion``."""

@@ -41,6 +41,12 @@ class StudentT(Factor):
         self.check_port(to)
         return GaussianPrecision().belief(to, self._mixture(incoming))
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values around the mean; of two degrees of freedom or less the variance is infinite."""
+        mean, scale, dof = incoming["mean"].mean, as_data(self, incoming, "scale"), as_data(self, incoming, "dof")
+        spread = np.where(dof > 2, scale**2 * dof / np.where(dof > 2, dof - 2.0, 1.0), np.inf)
+        return mean + scale * rng.standard_t(dof, mean.shape), mean, np.broadcast_to(spread, mean.shape)
+
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral over both ends."""
         return GaussianPrecision().log_z(self._mixture(incoming))

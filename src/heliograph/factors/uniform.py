@@ -31,6 +31,12 @@ class Uniform(Factor):
         self.check_port(to)
         return Between().message("x", self._inside(incoming))
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values between the bounds."""
+        inside = self._inside(incoming)
+        low, high = inside["lower"], inside["upper"]
+        return rng.uniform(low, high), 0.5 * (low + high), (high - low) ** 2 / 12.0
+
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the mass of the message between the bounds, over their distance."""
         inside = self._inside(incoming)

@@ -184,23 +184,11 @@ class Builder:
         """A Dirichlet variable with fixed concentration (last axis: categories)."""
         return build(self, discrete.dirichlet, name, concentration, Entries(size, observed, missing))
 
-<<<<<<< HEAD
     # ---- noise, counts and lifetimes ----------------------------------------------------------------------------
     student_t, laplace, flat = noise_words.student_t, noise_words.laplace, noise_words.flat
     exponential, weibull = noise_words.exponential, noise_words.weibull
     poisson, binomial, negative_binomial = count_words.poisson, count_words.binomial, count_words.negative_binomial
     multinomial, ordinal = count_words.multinomial, count_words.ordinal
-=======
-    def poisson(
-        self, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any = None
-    ) -> None:
-        """Counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
-        state(self, discrete.poisson, name, rate, log_rate, observed)
-
-    def binomial(self, name: str, n: Any, p: Variable, *, observed: Any = None) -> None:
-        """Counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
-        state(self, discrete.binomial, name, n, p, observed)
->>>>>>> main
 
     # ---- variables from variables -------------------------------------------------------------------------------
     exp, log, sigmoid = function_words.exp, function_words.log, function_words.sigmoid

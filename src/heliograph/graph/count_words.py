@@ -13,16 +13,22 @@ __all__ = ["binomial", "multinomial", "negative_binomial", "ordinal", "poisson"]
 
 
 def poisson(
-    self: ModelLike, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any
+    self: ModelLike, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any = None
 ) -> None:
-    """Observed counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
+    """Counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
     state(self, discrete.poisson, name, rate, log_rate, observed)
 
 
 def binomial(
-    self: ModelLike, name: str, n: Any, p: Variable | None = None, *, logit: Variable | None = None, observed: Any
+    self: ModelLike,
+    name: str,
+    n: Any,
+    p: Variable | None = None,
+    *,
+    logit: Variable | None = None,
+    observed: Any = None,
 ) -> None:
-    """Observed counts of successes in `n` trials with a Beta variable `p` or a Gaussian `logit`; NaN entries are missing.
+    """Counts of successes in `n` trials with a Beta variable `p` or a Gaussian `logit`; NaN entries are missing.
 
     Examples
     --------
@@ -36,8 +42,8 @@ def binomial(
     state(self, counts.binomial, name, n, p, logit, observed)
 
 
-def negative_binomial(self: ModelLike, name: str, *, log_mean: Variable, dispersion: Any, observed: Any) -> None:
-    """Observed counts of mean ``exp(log_mean)`` and variance ``mean + mean^2 / dispersion``; NaN entries are missing.
+def negative_binomial(self: ModelLike, name: str, *, log_mean: Variable, dispersion: Any, observed: Any = None) -> None:
+    """Counts of mean ``exp(log_mean)`` and variance ``mean + mean^2 / dispersion``; NaN entries are missing.
 
     Parameters
     ----------

@@ -157,11 +157,11 @@ def weibull(
     shape: Any,
     *,
     log_scale: Variable,
-    observed: Any,
+    observed: Any = None,
     censored: Any = None,
     until: Any = None,
 ) -> None:
-    """Observed lifetimes, ``P(T > t) = exp(-(t / scale)^shape)``, with a known shape and a Gaussian `log_scale`.
+    """Lifetimes, ``P(T > t) = exp(-(t / scale)^shape)``, with a known shape and a Gaussian `log_scale`.
 
     Parameters
     ----------

@@ -46,8 +46,11 @@ def with_differences(graph: Graph) -> Graph:
     The factor sees one expression of the block then, and not two independent ends of it.
     """
     made = replace(graph, nodes=list(graph.nodes), plates=[])
+    met = graph.meetings()
     for plate in graph.plates:
-        if isinstance(plate.factor, _OF_DIFFERENCE) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
+        # a child that nothing else speaks of is in no loop, and the difference would have no distribution of its own
+        leaf = isinstance(plate.factor, _OF_DIFFERENCE) and "x" in plate.edges and len(met[plate.edges["x"].node]) == 1
+        if not leaf and isinstance(plate.factor, _OF_DIFFERENCE) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
             name = f"({graph.nodes[plate.edges['x'].node].name} - its mean)"
             node = Node(len(made.nodes), name, Gaussian, (plate.size,), None, False)
             made.nodes.append(node)

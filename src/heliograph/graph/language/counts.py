@@ -30,6 +30,8 @@ from heliograph.graph.language.linear import scale, stacked, subtract
 from heliograph.graph.language.noise import Censoring, bounds_of
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.language.statements import constrain
+from heliograph.graph.placing import place
+from heliograph.graph.plating import unattached
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["binomial", "exponential", "multinomial", "negative_binomial", "ordinal", "softmax", "weibull"]
@@ -43,6 +45,8 @@ def _observe(
     draft.take_name(name)
     full = fit(f"variable {name!r}", x.shape, seen.shape)
     seen = np.broadcast_to(seen, full)
+    place(draft, x.node)
+    draft.note_counts(name, unattached(draft, factor, {factor.ports[0]: x}, data, full))
     if not seen.any():
         return
     if not seen.all():
@@ -52,6 +56,11 @@ def _observe(
     attach_plate(draft, name, factor, {factor.ports[0]: x}, data)
 
 
+def _counts(name: str, observed: Any) -> np.ndarray:
+    """Observed counts, NaN where there are none."""
+    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed)
+
+
 def binomial(draft: Draft, name: str, n: Any, p: Any, logit: Any, observed: Any) -> None:
     """Observed counts of successes; see `Builder.binomial`."""
     if (p is None) == (logit is None):
@@ -59,7 +68,7 @@ def binomial(draft: Draft, name: str, n: Any, p: Any, logit: Any, observed: Any)
     if logit is None:
         return binomial_beta(draft, name, n, p, observed)
     z = want(name, "logit", logit, Gaussian)
-    trials, counts = check_counts(name, "n", n), check_counts(name, "observed", observed)
+    trials, counts = check_counts(name, "n", n), _counts(name, observed)
     if np.isnan(trials).any():
         raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
     fit(f"variable {name!r}: n and observed=", trials.shape, counts.shape)
@@ -71,7 +80,7 @@ def binomial(draft: Draft, name: str, n: Any, p: Any, logit: Any, observed: Any)
 def negative_binomial(draft: Draft, name: str, log_mean: Any, dispersion: Any, observed: Any) -> None:
     """Observed counts that vary more than Poisson's; see `Builder.negative_binomial`."""
     z = want(name, "log_mean", log_mean, Gaussian)
-    counts = check_counts(name, "observed", observed)
+    counts = _counts(name, observed)
     data = {"dispersion": check_positive(name, "dispersion", dispersion), "count": counts}
     _observe(draft, name, NegativeBinomial(), z, data, ~np.isnan(counts))
 
@@ -136,7 +145,7 @@ def exponential(
 
 
 def _lifetimes(name: str, observed: Any, censoring: Censoring) -> tuple[np.ndarray, np.ndarray]:
-    low, high = bounds_of(name, observed, censoring, 0.0)
+    low, high = bounds_of(name, np.nan if observed is None else observed, censoring, 0.0)
     exact = low == high
     if np.any((low < 0) | (high <= 0) | (exact & (low <= 0))):
         raise ModelError(f"variable {name!r}: lifetimes must be greater than 0")
