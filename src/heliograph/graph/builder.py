@@ -5,11 +5,13 @@ What each method does is in `graph.language`, a file per subject; here are its n
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from heliograph.factors import Factor
 from heliograph.families import Family
+from heliograph.graph.chaining import chained
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_png, render_summary
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
@@ -131,26 +133,31 @@ class Builder:
         *,
         logit: Variable | None = None,
         probit: Variable | None = None,
+        given: Variable | Sequence[Variable] | None = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian)."""
-        return build(self, discrete.bernoulli, name, p, logit, probit, Entries(size, observed, missing))
+        """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian).
+
+        With `given`, a Bernoulli or Categorical variable or several, `p` is a table of numbers with an axis for each of them.
+        """
+        return build(self, discrete.bernoulli, name, p, logit, probit, given, Entries(size, observed, missing))
 
     def categorical(
         self,
         name: str,
         p: Argument,
         *,
-        given: Variable | None = None,
+        given: Variable | Sequence[Variable] | None = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
         """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
 
-        With `given`, a Categorical variable, `p` is a table whose row k holds the probabilities when `given` is k.
+        With `given`, a Categorical or Bernoulli variable, `p` is a table whose row k holds the probabilities when `given` is
+        k; with several variables it has an axis for each of them before its last.
         """
         return build(self, discrete.categorical, name, p, given, Entries(size, observed, missing))
 
@@ -169,6 +176,31 @@ class Builder:
     def binomial(self, name: str, n: Any, p: Variable, *, observed: Any) -> None:
         """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
         state(self, discrete.binomial, name, n, p, observed)
+
+    def chain(
+        self,
+        name: str,
+        n: int,
+        start: Family | Callable[[], Any],
+        step: Callable[..., Any],
+        *,
+        observed: Any = None,
+        missing: Any = None,
+    ) -> Variable:
+        """A variable of n entries along its first axis, each made from the one before (or the several before) by `step`.
+
+        `start` is a message, or a function without arguments that makes the first entry; `step` is a function of the entry
+        before (and of those before that: as many as it has arguments, the latest first). Both call a builder with the chain's
+        name. They are called once: what `step` is given stands for all entries but the last.
+
+        >>> model = Builder()
+        >>> def step(before):
+        ...     return model.gaussian("x", 0.9 * before, variance=0.19)
+        >>> from heliograph.families import Gaussian
+        >>> model.chain("x", 1000, Gaussian(0.0, 1.0), step)
+        Variable('x', Gaussian, shape=(1000,))
+        """
+        return chained(self, name, n, start, step, Entries(None, observed, missing))
 
     # ---- variables from variables -------------------------------------------------------------------------------
     def exp(self, z: Variable) -> Variable:

@@ -12,11 +12,12 @@ from heliograph.graph.check import as_floats
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.functions import between, greater, multiply
 from heliograph.graph.language.linear import add, dot, scale, subtract
+from heliograph.graph.language.logic import compare, connect, negate
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.numerics.checks import in_words
 
-__all__ = ["Variable", "build", "state"]
+__all__ = ["ModelLike", "Variable", "build", "state"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -181,8 +182,36 @@ class Variable(Quantity):
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
 
+    # ---- labels and categories ----------------------------------------------------------------------------------
+    def __and__(self, other: Any) -> Variable:
+        return build(self.model, connect, "&", self, other)
+
+    def __or__(self, other: Any) -> Variable:
+        return build(self.model, connect, "|", self, other)
+
+    def __xor__(self, other: Any) -> Variable:
+        return build(self.model, connect, "^", self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Variable:
+        return build(self.model, negate, self)
+
+    def __eq__(self, other: Any) -> Variable:  # type: ignore[override]
+        return NotImplemented if _no_value(other) else build(self.model, compare, self, other, True)
+
+    def __ne__(self, other: Any) -> Variable:  # type: ignore[override]
+        return NotImplemented if _no_value(other) else build(self.model, compare, self, other, False)
+
+    __hash__ = object.__hash__
+
     def __abs__(self) -> _Magnitude:
         return _Magnitude(self)
+
+
+def _no_value(x: object) -> bool:
+    """Whether a variable and this are simply two different things."""
+    return x is None or isinstance(x, (str, bytes, type))
 
 
 class _Magnitude:
