@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from heliograph import errors
 from heliograph.engine import (
+    Comparison,
     Model,
     Posterior,
     Step,
@@ -17,6 +18,7 @@ from heliograph.engine import (
     after,
     after_seconds,
     changed_less_than,
+    compare,
     infer,
     steps,
 )
@@ -40,9 +42,9 @@ from heliograph.families import (
     Gamma,
     Gaussian,
     MultivariateGaussian,
-    concatenate,
 )
 from heliograph.graph import Variable
+from heliograph.graph.joining import concatenate, stack
 
 try:
     __version__ = version("heliograph")
@@ -55,6 +57,7 @@ __all__ = [
     "Beta",
     "BlackBox",
     "Categorical",
+    "Comparison",
     "ContradictionError",
     "ConvergenceWarning",
     "Dirichlet",
@@ -76,11 +79,13 @@ __all__ = [
     "after",
     "after_seconds",
     "changed_less_than",
+    "compare",
     "concatenate",
     "errors",
     "factor",
     "infer",
     "load_factor",
+    "stack",
     "steps",
     "supported",
 ]

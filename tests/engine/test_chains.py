@@ -102,3 +102,14 @@ def test_a_chain_of_many_entries_is_a_few_plates():
     model = hg.Model()
     model.chain("x", 100_000, hg.Categorical([0.5, 0.5]), lambda b: model.categorical("x", np.eye(2), given=b))
     assert len(model.graph.nodes) == 1 and len(model.graph.plates) == 2
+
+
+def test_a_chain_is_written_anew_with_other_observed_values():
+    model = hg.Model()
+    x = model.chain("x", 5, hg.Gaussian(0.0, 1.0), lambda b: model.gaussian("x", b, variance=0.5))
+    y = model.gaussian("y", x, variance=1.0, observed=np.arange(5.0))
+    first = model.infer()[x].mean
+    model.observe(y=np.zeros(5))
+    np.testing.assert_allclose(model.infer()[x].mean, 0.0, atol=1e-12)
+    model.observe(y=np.arange(5.0))
+    np.testing.assert_allclose(model.infer()[x].mean, first, rtol=1e-12)

@@ -84,6 +84,8 @@ _same("positive", [Units({"x": 1.0})])
 _BOUNDS = {"x": 1.0, "lower": 1.0, "upper": 1.0}
 _same("between", [Units(_BOUNDS, _BOUNDS)])
 _same("exp", [Units({"out": 1.0}, logs={"z": 1.0}, density=1.0)])
+_same("gamma_scale", [Units({"x": 1.0, "out": 1.0}, density=1.0), Units({"scale": 1.0, "out": 1.0}, density=1.0)])
+_same("log", [Units({"x": 1.0}, logs={"out": 1.0})])
 _same("gamma_rate", [Units({"x": 1.0, "rate": -1.0}, density=1.0)])
 _ENDS = {"a": 1.0, "b": 1.0}
 UNITS["equal"] = {
@@ -119,13 +121,17 @@ NOT_A_DENSITY = {"prior", "equal", "compound_gamma", "beta", "dirichlet", "binom
 def held(name: str, to: str, belief: Family) -> np.ndarray:
     """Where a belief is not the moment match on purpose: what it should be is no floating-point number.
 
-    `exp` holds ``log E out`` within +-600, and `logistic` holds ``E logit p`` within +-300, because a Gamma's rate and a
-    Beta's other parameter would overflow beyond; and a shape below 1e-10 is rounded when it is stored less 1.
+    `exp` holds ``log E out``, and `log` ``log E x``, within +-600, and `logistic` holds ``E logit p`` within +-300, because a
+    Gamma's rate and a Beta's other parameter would overflow beyond; and a shape below 1e-10 is rounded when it is stored less 1.
     """
     with np.errstate(all="ignore"):
         if isinstance(belief, Gamma):
             rounded = belief.shape_parameter < 1e-9
-            return rounded | (np.abs(np.log(belief.mean)) > 599.0) if (name, to) == ("exp", "out") else rounded
+            return (
+                rounded | (np.abs(np.log(belief.mean)) > 599.0)
+                if (name, to) in (("exp", "out"), ("log", "x"))
+                else rounded
+            )
         if isinstance(belief, Beta):
             rounded = np.minimum(belief.a, belief.b) < 1e-9
             return rounded | (np.abs(belief.chart_moments()[0]) > 299.0) if (name, to) == ("logistic", "p") else rounded

@@ -18,7 +18,7 @@ from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.shared import Shared
 from heliograph.operators import Kjit, Reply
 from heliograph.operators.learned.decide import RARE
-from heliograph.oracles import ImportanceOracle
+from heliograph.oracles import AutomaticOracle, ImportanceOracle
 
 QUICK = ImportanceOracle(2048)
 
@@ -175,7 +175,7 @@ def test_an_oracle_that_cannot_answer_is_an_error_and_not_a_number():
 
 
 def test_oracles_are_chosen_by_name_or_given_as_objects():
-    assert isinstance(oracle_named(None), ImportanceOracle) and oracle_named(QUICK) is QUICK
+    assert isinstance(oracle_named(None), AutomaticOracle) and oracle_named(QUICK) is QUICK
     with pytest.raises(ModelError, match="there is no oracle 'exact'"):
         oracle_named("exact")
     with pytest.raises(ModelError, match="needs a method `ask`"):

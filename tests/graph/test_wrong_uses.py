@@ -127,7 +127,7 @@ MODEL = {
     "abs": (lambda m, v: abs(m.z) < v, (*(k for k in SHAPED if k != "inf"), "negative", "zero")),
     "a vector plus": (lambda m, v: m.w + v, (*NOT_A_NUMBER, "None", "wrong shape", "too long")),
     "a vector times": (lambda m, v: m.w * v, (*NOT_A_NUMBER, "None", "wrong shape", "too long")),
-    "matrix": (lambda m, v: m.w @ v, ALL),
+    "matrix": (lambda m, v: m.w @ v, but("wrong shape")),  # (2, 5), which fits
     "matrix of scalars": (lambda m, v: m.z @ v, ALL),
     "index": (lambda m, v: m.z[v], but("None", "empty")),  # a new axis; no entries, which no factor takes
     "reshape": (lambda m, v: m.z.reshape(v), ALL),

@@ -9,11 +9,13 @@ of a run. `properness`, `pace`, `convergence` and `stopping` decide what is stor
 from heliograph.engine.loop import Step, infer, steps
 from heliograph.engine.model import Model
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.showing import Comparison, compare
 from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
 from heliograph.engine.sweep_info import Invocation, SweepInfo
 from heliograph.engine.trace import Trace
 
 __all__ = [
+    "Comparison",
     "Invocation",
     "Model",
     "Posterior",
@@ -24,6 +26,7 @@ __all__ = [
     "after",
     "after_seconds",
     "changed_less_than",
+    "compare",
     "infer",
     "steps",
 ]

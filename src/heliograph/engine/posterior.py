@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
 from heliograph.engine.reading import belief_of_expression, dependent_groups, groups_of, in_run, readable_form
+from heliograph.engine.showing import compare, summary_html, summary_text, table_of
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
 from heliograph.families import Family
-from heliograph.graph.records import Affine, Node
+from heliograph.families.tables import shortened
+from heliograph.graph.records import Affine, Graph, Node
 from heliograph.graph.variable import Variable
 
 __all__ = ["Posterior"]
@@ -85,8 +88,7 @@ class Posterior:
             node = self._find(variable)
             return self._belief(node).reshape(node.shape)
         _check_variable(variable)
-        if variable.model.graph is not (self._graph.live or self._graph):
-            raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
+        self._check_model(variable)
         node = variable.node
         if not in_run(self._graph, node) and node.made is not None:
             return belief_of_expression(
@@ -100,6 +102,17 @@ class Posterior:
         if variable.index is None:
             return belief.reshape(variable.shape)
         return belief[variable.index.reshape(-1)].reshape(variable.shape)
+
+    def _check_model(self, variable: Variable) -> None:
+        """Refuse variables of other models, and of this one as it is since it was given other data."""
+        live = self._graph.live or self._graph
+        if variable.model.graph is not live:
+            raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
+        if live.version != self._graph.version:
+            raise ModelError(
+                f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
+                f"posterior[{variable.name!r}], or run infer again"
+            )
 
     def _joint_belief(self, form: Affine) -> Family | None:
         """The belief of an expression that lies in one block; None of any other."""
@@ -144,8 +157,7 @@ class Posterior:
         for x in (a, b):
             if not getattr(getattr(x, "family", None), "gaussian", False):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
-            if x.model.graph is not (self._graph.live or self._graph):
-                raise ModelError(f"variable {x.name!r} belongs to another model than this posterior")
+            self._check_model(x)
             forms.append(readable_form(self._graph, x.node, x.entries()))
             shapes.append((*x.shape, x.node.dimension) if x.node.dimension is not None else x.shape)
         for kind in self._compiled.blocks:
@@ -196,17 +208,28 @@ class Posterior:
                 priors[node.name] = belief
         return priors
 
-    def summary(self) -> str:
-        """Means and standard deviations of the user's variables, evidence, and how the run went."""
-        rows = [("variable", "mean", "sd")]
-        for node in self._graph.nodes:
-            if node.given and not node.fully_observed:
-                belief = self[node.name]
-                rows.append((node.name, _brief(belief.mean), _brief(np.sqrt(np.maximum(belief.variance, 0.0)))))
-        widths = [max(len(r[k]) for r in rows) for k in range(3)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-        state = f"converged after {self.n_sweeps} sweeps" if self.converged else f"NOT converged: {self.status}"
-        lines += ["", f"log evidence {self.log_evidence:.6g}; {state}"]
+    # ---- for people ---------------------------------------------------------------------------------------------
+    @property
+    def graph(self) -> Graph:
+        """The graph of the run."""
+        return self._graph
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the user's unobserved variables."""
+        return (n.name for n in self._graph.nodes if n.given and not n.fully_observed)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, variable: object) -> bool:
+        name = variable.name if isinstance(variable, Variable) else variable
+        return any(n.name == name for n in self._graph.nodes)
+
+    def notes(self) -> list[str]:
+        """Sentences on how the run went."""
+        sweeps = f"{self.n_sweeps} sweep" + ("" if self.n_sweeps == 1 else "s") if self.n_sweeps else "one exact pass"
+        state = f"converged after {sweeps}" if self.converged else f"NOT converged: {self.status}"
+        lines = [f"log evidence {self.log_evidence:.6g}; {state}"]
         if self.trace.sweeps:
             lines.append(repr(self.trace))
         if np.isnan(self.error_estimate):
@@ -215,18 +238,30 @@ class Posterior:
             lines.append("learned messages: some rows failed, so the posterior error is unknown")
         elif self.error_estimate:
             lines.append(f"learned messages: estimated posterior error {self.error_estimate:.2g} nats")
-        return "\n".join(lines)
+        return lines
+
+    def summary(self) -> str:
+        """Means and standard deviations of the user's variables, evidence, and how the run went."""
+        return summary_text(self)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
+
+    def table(self, probability: float = 0.9) -> Any:
+        """Every scalar entry with its mean, sd and central interval: a DataFrame, or a list of rows without pandas."""
+        return table_of(self, probability)
+
+    def compare(self, other: Posterior) -> float:
+        """The log Bayes factor of this posterior's model against another's of the same data; positive favours this one."""
+        found = compare({"this": self, "other": other})
+        return float(found.log_evidence[found.names.index("this")] - found.log_evidence[found.names.index("other")])
 
     def __repr__(self) -> str:
-        names = ", ".join(n.name for n in self._graph.nodes if n.given and not n.fully_observed)
+        names = ", ".join(self)
         state = "converged" if self.converged else "not converged"
-        return f"Posterior({names}; {state} after {self.n_sweeps} sweeps)"
+        return shortened(f"Posterior({names}; {state} after {self.n_sweeps} sweeps)", 300)
 
 
 def _check_variable(variable: object) -> None:
     if not isinstance(variable, Variable):
         raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
-
-
-def _brief(values: np.ndarray) -> str:
-    return np.array2string(np.asarray(values), precision=4, threshold=8, edgeitems=3, separator=" ").replace("\n", " ")

@@ -17,7 +17,7 @@ from heliograph.engine.pace import Pace
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.schedule import tied_plates
-from heliograph.engine.starting import start_near_the_mode
+from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import status
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.tables import Tables
@@ -89,7 +89,7 @@ class Run:
             return
         if self._sequential:
             self.tables.own()
-        start_near_the_mode(self.compiled, self._exchange)
+        start_messages(self.compiled, self._exchange)
         self._before = self._beliefs()
         for sweep in count(1):
             info, last = self._sweep(sweep, start)

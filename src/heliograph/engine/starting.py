@@ -1,4 +1,4 @@
-"""Where a run begins: near the mode, if many sites say much about few unknowns."""
+"""Where a run begins: near the mode, if many sites say much about few unknowns; by mean-field messages of precisions."""
 
 from __future__ import annotations
 
@@ -6,19 +6,55 @@ import numpy as np
 
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.plates import Exchange
+from heliograph.families import Gamma
 
-__all__ = ["start_near_the_mode"]
+__all__ = ["start"]
 
 _STEPS = 8  # of Newton's method, at most
 _CLOSE = 0.3  # of a narrow cavity's standard deviation: a step this short is the last
+_PASSES = 3  # of mean-field messages
 
 
-def start_near_the_mode(compiled: CompiledModel, exchange: Exchange) -> None:
+def start(compiled: CompiledModel, exchange: Exchange) -> None:
+    """Give a run better messages to begin with than uniform ones.
+
+    They are an ordinary state of the run: whatever they are, the sweeps that follow have the same fixed points. Where the graph
+    has unknown precisions or rates (docs/decisions/0042), whose messages by EP need what a prior alone does not have (a
+    Gamma of shape 1 has no expected inverse), factors begin by their rules of mean-field inference, which are always proper.
+    Black boxes are spared: their operators would learn messages that no sweep sends.
+    """
+    exchange.beginning = _with_rules(compiled)
+    _near_the_mode(compiled, exchange)
+    if exchange.beginning:
+        _mean_field(compiled, exchange)
+    exchange.beginning = frozenset()
+
+
+def _with_rules(compiled: CompiledModel) -> frozenset[int]:
+    """The plates that begin by mean-field messages: all that have a rule, if one of them has an unknown precision or rate."""
+    graph = compiled.graph
+    plates = {t.plate for t in compiled.schedule.sweep if graph.plates[t.plate].factor.begins}
+    nodes = [graph.nodes[e.node] for k in plates for e in graph.plates[k].edges.values()]
+    return frozenset(plates) if any(n.family is Gamma and not n.fully_observed for n in nodes) else frozenset()
+
+
+def _mean_field(compiled: CompiledModel, exchange: Exchange) -> None:
+    """Send every message of a sweep a few times, those of black boxes excepted; undo it where that breaks a belief."""
+    tables, watched = exchange.tables, compiled.watched()
+    kept, proper = tables.snapshot(copy=False), [tables.belief(node).proper for node in watched]
+    for _ in range(_PASSES):
+        for task in compiled.schedule.sweep:
+            if not compiled.plates[task.plate].n_learned:
+                compiled.send(exchange, task)
+    if any((was & ~tables.belief(node).proper).any() for node, was in zip(watched, proper, strict=True)):
+        tables.restore(kept, copy=False)
+
+
+def _near_the_mode(compiled: CompiledModel, exchange: Exchange) -> None:
     """Give the sites of blocks the messages of narrow cavities at the mode of the whole model.
 
-    From uniform sites, a hundred thousand labels that answer to a broad prior all overshoot at once. The messages are an
-    ordinary state of the run: whatever they are, the sweeps that follow have the same fixed points. Black boxes are spared
-    (their operators would learn messages that no sweep sends), and where a step fails the sites start uniform.
+    From uniform sites, a hundred thousand labels that answer to a broad prior all overshoot at once. Where a step fails
+    the sites start uniform.
     """
     blocks, tables = compiled.blocks, exchange.tables
     if not blocks or compiled.learning_plates:

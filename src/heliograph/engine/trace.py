@@ -9,6 +9,7 @@ import numpy as np
 
 from heliograph.engine.plotting import plot_trace
 from heliograph.engine.sweep_info import Invocation, SweepInfo
+from heliograph.families.tables import html_table
 
 __all__ = ["Trace"]
 
@@ -51,6 +52,22 @@ class Trace:
             f"Trace({len(self.sweeps)} sweeps, last change {last.change:.2g} nats in {last.moving!r}, "
             f"{self.n_asked} asked, {int(self.total('n_improper'))} improper, {int(self.total('n_failed'))} failed{damped})"
         )
+
+    def _repr_html_(self) -> str:
+        head = ("sweep", "change", "moving", "damping", "asked", "improper", "failed")
+        rows = [
+            (
+                str(i.sweep),
+                f"{i.change:.2g}",
+                i.moving,
+                f"{i.damping:.2g}",
+                str(i.n_asked),
+                str(i.n_improper),
+                str(i.n_failed),
+            )
+            for i in self.sweeps
+        ]
+        return html_table(head, rows, [repr(self)])
 
     def plot(self, path: str | None = None, window: int = 100) -> Any:
         """The paper's figure of temporal uncertainty: log predictive variance of every message, asks marked.

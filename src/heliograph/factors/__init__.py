@@ -22,6 +22,7 @@ from heliograph.factors.gaussian_precision import GaussianPrecision
 from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.maximum import Maximum
 from heliograph.factors.mixture import Mixture
+from heliograph.factors.positive import GammaScale, Log
 from heliograph.factors.prior import Prior
 from heliograph.factors.probit import ProbitBernoulli
 from heliograph.factors.product import Product
@@ -45,9 +46,11 @@ __all__ = [
     "Exp",
     "Factor",
     "GammaRate",
+    "GammaScale",
     "GaussianFactor",
     "GaussianPrecision",
     "Incoming",
+    "Log",
     "Logistic",
     "LogisticBernoulli",
     "Maximum",

@@ -41,12 +41,19 @@ class Factor:
     data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
     ignores_own: ClassVar[tuple[str, ...]] = ()  # ports whose message does not look at what came in there
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
+    begins: ClassVar[bool] = False  # whether there is a rule to begin a run by (`mean_field`); seen by itself
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
+
+    @property
+    def parts(self) -> Mapping[str, np.ndarray] | None:
+        """The part that each entry of a node belongs to, by port, where a factor joins entries of its own; None for all others."""
+        return None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.begins = cls.mean_field is not Factor.mean_field
         if not cls.learns:  # what a black box fails at, its oracle says itself, row by row
-            for name in ("message", "belief", "log_z"):
+            for name in ("message", "belief", "log_z", "mean_field"):
                 if name in vars(cls):
                     setattr(cls, name, isolated(vars(cls)[name]))
 
@@ -66,6 +73,14 @@ class Factor:
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of the factor times all incoming messages, each normalised (or uniform)."""
         raise NotImplementedError  # pragma: no cover
+
+    def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Family | None:
+        """A message to port `to` with which a run may begin: proper, where what came in is; None where there is no rule.
+
+        A rule takes what makes the message of EP hard (a precision, a rate, a selector) as known by its expected statistics
+        under the current `beliefs`, those of the nodes with this factor's own messages in them.
+        """
+        return None
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose messages the one to `to` reads, when the ports in `points` are all point masses.

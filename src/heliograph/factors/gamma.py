@@ -14,6 +14,7 @@ from scipy.special import gammaln
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
+from heliograph.factors.mean_field import expected
 from heliograph.families import Gamma
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded_exp
 from heliograph.numerics.chunks import integral_chunks
@@ -82,6 +83,13 @@ class GammaRate(Factor):
                 log_f = power * (_gamma(s, value).log_density(at) if own is x else _gamma(s, at).log_density(value))
                 log_z = np.where(fine, own.log_density(at) + log_f - _gamma(shape, b).log_density(at), log_z)
         return np.where(at_rate & at_x, power * _gamma(s, vr).log_density(vx), log_z)
+
+    def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Gamma:
+        """The conjugate message with the other end at its expected value; uniform where it has none."""
+        s, rate, x = self._read(beliefs)
+        other = expected(rate if to == "x" else x)
+        first = s - 1.0 if to == "x" else s
+        return Gamma.from_naturals((np.where(other.known, first, 0.0), np.where(other.known, other.value, 0.0)))
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Its own port too, unless the other end is a point mass."""

@@ -11,9 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.incoming import as_plate
+from heliograph.factors.incoming import as_message, as_plate
 from heliograph.factors.integrals.precision import tilt_of_precision
 from heliograph.factors.line import add_noise
+from heliograph.factors.mean_field import expected, precision_from_squares, with_expected_noise
 from heliograph.families import Family, Gamma, Gaussian
 
 __all__ = ["GaussianPrecision"]
@@ -65,6 +66,14 @@ class GaussianPrecision(Factor):
         """``log`` of the integral over all three; infinite where there is none."""
         x, mean, precision = as_plate(self, incoming, ("x", "mean", "precision"))
         return tilt_of_precision(x, mean, precision, power).log_z
+
+    def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Family:
+        """x and mean as under the expected precision; the precision as from the expected square of their difference."""
+        x, mean = as_plate(self, incoming, ("x", "mean"))
+        tau = expected(as_message(self, beliefs, "precision"))
+        if to == "precision":
+            return precision_from_squares(x, mean, tau)
+        return with_expected_noise(mean if to == "x" else x, tau)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Its own port too, unless the precision, or for the precision both others, are point masses."""

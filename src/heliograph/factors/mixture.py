@@ -15,6 +15,7 @@ from heliograph.factors.incoming import as_message
 from heliograph.factors.integrals.mixing import Mixed, branch_probabilities, mix_branches
 from heliograph.factors.integrals.precision import TiltOfPrecision, tilt_of_precision
 from heliograph.factors.line import add_noise
+from heliograph.factors.mean_field import chosen, component, drawn_to
 from heliograph.factors.select import alone, met
 from heliograph.families import Bernoulli, Categorical, Family, Gamma, Gaussian
 from heliograph.numerics.excess import exp_excess
@@ -92,6 +93,23 @@ class Mixture(Factor):
         log_weight = np.where(given.valid[..., None], given.log_p + given.log_z, 0.0)
         return np.where(given.valid, logsumexp(log_weight, axis=-1), np.inf)
 
+    def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Family:
+        """Each component with the probability of s, under its expected precision: always proper."""
+        s, x, means, precisions = self._plate(beliefs)
+        parts = [component(x, m, p) for m, p in zip(means, precisions, strict=True)]
+        score = chosen(parts)
+        if to == "s":
+            return s.from_log_weights(score, strict=False)
+        s = self._plate(incoming)[0]  # what others say of s; what this factor says of it is the score
+        share = np.moveaxis(branch_probabilities(s.log_p + score, np.ones(s.shape, dtype=bool)), -1, 0)
+        if to == "x":
+            return drawn_to(means, [c.tau for c in parts], list(share))
+        if to.startswith("mean"):
+            k = int(to[4:])
+            return drawn_to([x], [parts[k].tau], [share[k]])
+        mine = [(np.where(parts[k].known, share[k], 0.0), parts[k].square) for k in self._components(to)]
+        return Gamma.from_naturals((sum(0.5 * p for p, _ in mine), sum(0.5 * p * square for p, square in mine)))  # type: ignore[arg-type]
+
     def _tilt(self, k: int, x: Gaussian, mean: Gaussian, precision: Gamma) -> TiltOfPrecision:
         """The tilt of one component, the latest one again where its messages are the same.
 
@@ -110,7 +128,8 @@ class Mixture(Factor):
         """The components that have the precision of that port."""
         return list(range(self.n)) if self.one_precision else [int(port[9:])]
 
-    def _read(self, incoming: Incoming) -> _Given:
+    def _plate(self, incoming: Incoming) -> tuple[Any, Gaussian, list[Gaussian], list[Gamma]]:
+        """The messages at s, x, the means and the precisions, repeated to one plate shape."""
         s: Any = incoming["s"]
         if not isinstance(s, Family):
             s = Categorical.point_mass(s, self.n)
@@ -122,7 +141,10 @@ class Mixture(Factor):
         x = as_message(self, incoming, "x")
         shape = np.broadcast_shapes(*(m.shape for m in (s, x, *means, *precisions)))
         s, x = s.broadcast_to(shape), x.broadcast_to(shape)
-        means, precisions = [m.broadcast_to(shape) for m in means], [m.broadcast_to(shape) for m in precisions]
+        return s, x, [m.broadcast_to(shape) for m in means], [m.broadcast_to(shape) for m in precisions]
+
+    def _read(self, incoming: Incoming) -> _Given:
+        s, x, means, precisions = self._plate(incoming)
         tilts = [self._tilt(k, x, m, p) for k, (m, p) in enumerate(zip(means, precisions, strict=True))]
         log_p = s.log_p
         tame = np.stack([m.proper & p.proper for m, p in zip(means, precisions, strict=True)], axis=-1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from heliograph.errors import ContradictionError
 from heliograph.factors.base import Factor, Incoming
-from heliograph.factors.incoming import as_plate
+from heliograph.factors.incoming import as_message, as_plate
 from heliograph.factors.integrals.product import mixed_over_product, tilt_of_product
 from heliograph.factors.line import gaussian_overlap, stretch
 from heliograph.families import Gaussian
@@ -78,6 +78,20 @@ class Product(Factor):
                 jacobian = np.where(free.proper, 0.0, -np.log(np.abs(np.where(c == 0, 1.0, c))))
                 log_z = np.where(at, np.where((c == 0) & ~free.proper, np.inf, forward + jacobian), log_z)
         return log_z
+
+    def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Gaussian:
+        """To a: what comes in at out, with the expected ``b`` and ``b^2``; to out: the moments of independent a and b."""
+        a, b, out = as_plate(self, incoming, self.ports)
+        if to == "out":
+            return self.message(to, {"a": a, "b": b, "out": out.as_uniform()})
+        other = as_message(self, beliefs, "b" if to == "a" else "a").broadcast_to(out.shape)
+        plain = out.proper & ~out.is_point & other.proper
+        m, v = np.where(plain, other.mean, 0.0), np.where(plain, other.variance, 0.0)
+        shift, precision = (np.where(plain, n, 0.0) for n in out.naturals)
+        sent = Gaussian.from_naturals((shift * m, precision * (m**2 + v)))
+        if plain.all():
+            return sent
+        return sent.where(plain, self.message(to, incoming))
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Its own port too, unless a point mass makes the message exact."""

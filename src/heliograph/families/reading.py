@@ -13,6 +13,7 @@ import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.families.batch import Batch
+from heliograph.families.tables import MOST_ROWS, html_table
 from heliograph.numerics.checks import as_real, short
 
 __all__ = ["Interval", "Reading"]
@@ -100,11 +101,23 @@ class Reading(Batch):
 
         return draw_marginals(cast(Any, self), ax, names)
 
+    def _repr_html_(self) -> str:
+        return html_table(("entry", type(self).__name__), _described(cast(Any, self)), total=self.size)
+
     def _quantile(self, q: np.ndarray) -> np.ndarray:
         raise UnsupportedError(f"a {type(self).__name__} has no quantiles: its values have no order; read its mean")
 
     def _cdf(self, x: np.ndarray) -> np.ndarray:
         raise UnsupportedError(f"a {type(self).__name__} has no cdf: its values have no order; read its mean")
+
+
+def _described(batch: Any) -> list[tuple[str, str]]:
+    """The first entries of a batch, each in a few words."""
+    if not batch.shape:
+        return [("", repr(batch))]
+    flat, shape = batch.reshape((batch.size,)), cast("tuple[int, ...]", batch.shape)
+    shown = range(min(batch.size, MOST_ROWS))
+    return [(", ".join(str(i) for i in np.unravel_index(k, shape)), repr(flat[k])) for k in shown]
 
 
 def _distributed(one: Reading) -> np.ndarray:

@@ -5,27 +5,29 @@ What each method does is in `graph.language`, a file per subject; here are its n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from heliograph.errors import ModelError
 from heliograph.factors import Factor
 from heliograph.families import Family
-from heliograph.graph.chaining import chained
+from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
-from heliograph.graph.draw import render_dot, render_png, render_summary
+from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
-from heliograph.graph.language.mixture import mixture
 from heliograph.graph.language.spread import Spread
+from heliograph.graph.observing import give, name_data
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
+from heliograph.graph.structures import Structures
 from heliograph.graph.variable import Variable, build, state
 
 __all__ = ["Builder"]
 
 
-class Builder:
+class Builder(Structures):
     """A factor graph under construction.
 
     Every method takes variables of this model only, and either succeeds or leaves the model as it was. Where variables
@@ -105,26 +107,6 @@ class Builder:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
         return build(self, from_message, name, prior, (Family,), Entries(None, observed, missing))
 
-    def mixture(
-        self,
-        name: str,
-        selector: Variable,
-        means: Variable,
-        variance: Argument | None = None,
-        *,
-        sd: Argument | None = None,
-        precision: Argument | None = None,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A Gaussian variable whose component (mean, and variance, sd or precision) is chosen by a Categorical or Bernoulli.
-
-        `means` is an array of K scalar Gaussian variables; `precision` may be one of K Gamma variables. A Bernoulli
-        selector chooses component 1 when it is true and component 0 otherwise.
-        """
-        spread = Spread(variance, sd, precision)
-        return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
-
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
         self,
@@ -177,31 +159,6 @@ class Builder:
         """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
         state(self, discrete.binomial, name, n, p, observed)
 
-    def chain(
-        self,
-        name: str,
-        n: int,
-        start: Family | Callable[[], Any],
-        step: Callable[..., Any],
-        *,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A variable of n entries along its first axis, each made from the one before (or the several before) by `step`.
-
-        `start` is a message, or a function without arguments that makes the first entry; `step` is a function of the entry
-        before (and of those before that: as many as it has arguments, the latest first). Both call a builder with the chain's
-        name. They are called once: what `step` is given stands for all entries but the last.
-
-        >>> model = Builder()
-        >>> def step(before):
-        ...     return model.gaussian("x", 0.9 * before, variance=0.19)
-        >>> from heliograph.families import Gaussian
-        >>> model.chain("x", 1000, Gaussian(0.0, 1.0), step)
-        Variable('x', Gaussian, shape=(1000,))
-        """
-        return chained(self, name, n, start, step, Entries(None, observed, missing))
-
     # ---- variables from variables -------------------------------------------------------------------------------
     def exp(self, z: Variable) -> Variable:
         """``exp(z)``, a positive variable with Gamma messages."""
@@ -214,6 +171,14 @@ class Builder:
     def maximum(self, a: Argument, b: Argument) -> Variable:
         """The larger of two Gaussian variables."""
         return build(self, functions.maximum, a, b)
+
+    def minimum(self, a: Argument, b: Argument) -> Variable:
+        """The smaller of two Gaussian variables."""
+        return build(self, functions.minimum, a, b)
+
+    def log(self, x: Variable) -> Variable:
+        """``log(x)`` of a positive (Gamma) variable, with Gaussian messages."""
+        return build(self, functions.log, x)
 
     def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
         """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
@@ -244,9 +209,36 @@ class Builder:
         """Soft evidence: multiply any message of the variable's own family into it."""
         state(self, statements.attach, x, message)
 
-    def observe(self, x: Variable, values: Any, missing: Any = None) -> None:
-        """Set the observed values of a whole variable after it was made."""
-        state(self, statements.observe, x, values, missing)
+    def data(self, name: str, values: Any) -> Data:
+        """Name an array, so that ``model.observe(name=...)`` can give another one, of another length too.
+
+        It is used like the array: ``X @ w``, ``np.log(X)``, ``X[:, 0]``. Its ``rows`` is the length as a ``size=`` that follows it.
+
+        >>> model = Builder()
+        >>> t = model.data("t", [0.0, 1.0, 2.0])
+        >>> slope = model.gaussian("slope", 0.0, variance=1.0)
+        >>> y = model.gaussian("y", slope * t, variance=1.0, observed=[0.1, 0.9, 2.1])
+        >>> model.observe(t=[0.0, 1.0], y=[0.5, 1.5])
+        >>> y
+        Variable('y', Gaussian, shape=(2,))
+        """
+        return name_data(self.draft, name, values)
+
+    def observe(
+        self, variable: Variable | None = None, values: Any = None, missing: Any = None, /, **data: Any
+    ) -> None:
+        """Give observed values, or new data, to a model that is written already.
+
+        ``observe(y, values)`` sets the values of one variable. ``observe(y=..., X=...)`` gives new values, of any length, to
+        observed variables and to arrays named with `data`, and is the same as to write the whole model again with them;
+        ``observe(y=None)`` makes y unobserved. Posteriors computed before stay as they are.
+        """
+        if variable is None and values is None:
+            give(self, data)
+            return
+        if data.keys() - {"missing"}:
+            raise ModelError("observe takes one variable and its values, or new data by name, but not both")
+        state(self, statements.observe, variable, values, data.get("missing", missing))
 
     # ---- looking ------------------------------------------------------------------------------------------------
     @property
@@ -263,6 +255,12 @@ class Builder:
     def summary(self) -> str:
         """The variables and factors as a table."""
         return render_summary(self.graph)
+
+    def __repr__(self) -> str:
+        return render_line(self.graph)
+
+    def _repr_html_(self) -> str:
+        return render_html(self.graph)
 
     def to_dot(self) -> str:
         """The graph in graphviz' language, plates as boxes."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.graph.contradictions import Limits, Statement
+from heliograph.graph.data import Data
 from heliograph.graph.records import Graph, Node, Plate
 
 __all__ = ["Draft", "Unfolding"]
@@ -42,6 +44,10 @@ class Draft:
     limits, statements
         The values that constraints and observations leave to the variables, and these statements, each with the node
         whose observed values make it.
+    data
+        What the user named, to be given again.
+    tape
+        The calls that made the model, of `graph.tape`.
     """
 
     def __init__(self) -> None:
@@ -51,6 +57,8 @@ class Draft:
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
         self.chains: dict[str, Unfolding] = {}  # by name, while they are written
+        self.data: dict[str, Data] = {}
+        self.tape: list[Any] = []
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included
         self._n_entries = 0  # of all base nodes
@@ -73,6 +81,11 @@ class Draft:
             self._depth -= 1
             if not self._depth:
                 self._undo.clear()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call of the language is under way."""
+        return self._depth > 0
 
     def record(self, undo: Callable[[], object]) -> None:
         """Note how to take back the change just made."""

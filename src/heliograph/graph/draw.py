@@ -5,22 +5,45 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import cast
 
 from heliograph.errors import ModelError
+from heliograph.families.tables import html_table, shortened, text_table
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["render_dot", "render_png", "render_summary"]
+__all__ = ["render_dot", "render_html", "render_line", "render_png", "render_summary"]
+
+
+_VARIABLES = ("variable", "family", "shape", "observed")
+_FACTORS = ("factor", "elements", "between")
+
+
+def _rows(graph: Graph) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The rows of the tables of variables and of factors."""
+    nodes = [
+        (n.name, n.family.__name__ + (f"({n.dimension})" if n.dimension else ""), str(n.shape), _seen(n))
+        for n in graph.nodes
+    ]
+    plates = [(plate.factor.name, str(plate.size), _between(graph, plate)) for plate in graph.plates]
+    return cast("list[tuple[str, ...]]", nodes), cast("list[tuple[str, ...]]", plates)
 
 
 def render_summary(graph: Graph) -> str:
     """Variables, then factors, as two tables."""
-    rows = [("variable", "family", "shape", "observed")]
-    for node in graph.nodes:
-        family = node.family.__name__ + (f"({node.dimension})" if node.dimension else "")
-        rows.append((node.name, family, str(node.shape), _seen(node)))
-    below = [("factor", "elements", "between")]
-    below += [(plate.factor.name, str(plate.size), _between(graph, plate)) for plate in graph.plates]
-    return _table(rows) + "\n\n" + _table(below)
+    nodes, plates = _rows(graph)
+    return "\n".join([*text_table(_VARIABLES, nodes), "", *text_table(_FACTORS, plates)])
+
+
+def render_html(graph: Graph) -> str:
+    """The same for a notebook."""
+    nodes, plates = _rows(graph)
+    return html_table(_VARIABLES, nodes) + html_table(_FACTORS, plates)
+
+
+def render_line(graph: Graph) -> str:
+    """The names of the variables, those that were observed marked, in one line."""
+    names = [n.name + (" (observed)" if n.fully_observed else "") for n in graph.nodes if n.given]
+    return shortened(f"Model({', '.join(names)})", 300)
 
 
 def _seen(node: Node) -> str:
@@ -32,11 +55,6 @@ def _between(graph: Graph, plate: Plate) -> str:
     child = names.pop(plate.factor.child, None)
     parents = ", ".join(dict.fromkeys(names.values()))
     return " -> ".join(part for part in (parents, child) if part)
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 def render_dot(graph: Graph) -> str:

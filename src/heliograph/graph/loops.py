@@ -70,18 +70,17 @@ def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
         changed = False
         meets: dict[int, list[tuple[int, str]]] = {}
         for k, ports in open_ports.items():
-            if len(ports) == 1 and not _joins(graph.plates[k], ports[0]):
-                open_ports[k] = []
-                changed = True
-                continue
             for port in ports:
                 meets.setdefault(graph.plates[k].edges[port].node, []).append((k, port))
         for ends in meets.values():
-            if len(ends) == 1:
-                k, port = ends[0]
-                if graph.plates[k].separate(port) and port in open_ports[k]:
-                    open_ports[k] = [p for p in open_ports[k] if p != port]
-                    changed = True
+            k, port = ends[0]
+            if len(ends) == 1 and graph.plates[k].separate(port):
+                open_ports[k] = [p for p in open_ports[k] if p != port]
+                changed = True
+        for k, ports in open_ports.items():
+            if len(ports) == 1 and not _joins(graph.plates[k], ports[0]):
+                open_ports[k] = []
+                changed = True
     return [(graph.plates[k], ports) for k, ports in open_ports.items() if ports]
 
 

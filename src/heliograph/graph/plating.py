@@ -81,7 +81,8 @@ def _edge(x: Quantity, shape: tuple[int, ...]) -> Edge:
     index = x.flat_entries(shape)
     if index.size == x.node.size and np.array_equal(index, np.arange(x.node.size)):
         return Edge(x.node.position, None, True)
-    return Edge(x.node.position, np.ascontiguousarray(index), len(np.unique(index)) == index.size)
+    rising = bool((index[1:] > index[:-1]).all())
+    return Edge(x.node.position, np.ascontiguousarray(index), rising or bool(np.bincount(index).max(initial=0) <= 1))
 
 
 def _base_node(order: int, parts: list[tuple[Node, np.ndarray]]) -> Node:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from heliograph.errors import ModelError
-from heliograph.families import Family
+from heliograph.families import Family, MultivariateGaussian
 from heliograph.graph.records import Node
 
-__all__ = ["Argument", "Quantity"]
+__all__ = ["Argument", "Quantity", "reaches_inside"]
 
 
 class Quantity:
@@ -57,6 +57,19 @@ class Quantity:
         except (IndexError, TypeError, ValueError) as error:
             raise ModelError(f"variable {self.name!r} of shape {self.shape}: {error}") from None
         return Quantity(self.node, np.asarray(index))
+
+
+def reaches_inside(x: Quantity, key: Any) -> bool:
+    """Return whether an index is of the entries of vectors, beyond the axes of their plate."""
+    if x.family is not MultivariateGaussian:
+        return False
+    keys = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
+    used = 0  # axes
+    for k in keys:
+        if k is Ellipsis:
+            return True
+        used += k.ndim if getattr(k, "dtype", None) in (bool, np.bool_) else int(k is not None)
+    return used > len(x.shape)
 
 
 Argument: TypeAlias = Quantity | Family | ArrayLike  # what a parameter of a distribution may be

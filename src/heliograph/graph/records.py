@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -29,6 +30,7 @@ class Node:
     observed: Family | None = None  # (size,) point masses where it was seen, uniform where it is missing
     maker: Plate | None = None  # the plate that made it, where that is one
     made: Affine | Inner | Stacked | None = None  # how an expression is made of other nodes; None for any other node
+    labels: tuple[str, ...] | None = None  # of the components of a vector, from the columns of a table
     order: int = -1  # nodes of a model in the order in which they were written, expressions included
     start: int = 0  # where the entries of this node begin among all entries of all base nodes of the model
     roots: dict[int, int] | None = None  # the base nodes it is an affine function of, kept by `graph.support`
@@ -124,9 +126,6 @@ class Plate:
     shape: tuple[int, ...]
     edges: dict[str, Edge]
     data: dict[str, Any] = field(default_factory=dict[str, Any])  # port -> plain array over the plate
-    parts: dict[str, np.ndarray] | None = (
-        None  # of a block: the connected part that each entry at a port belongs to, or -1
-    )
 
     @property
     def size(self) -> int:
@@ -134,18 +133,25 @@ class Plate:
         return math.prod(self.shape)
 
     @property
+    def parts(self) -> Mapping[str, np.ndarray] | None:
+        """Of a block: the connected part that each entry at a port belongs to, or -1."""
+        return self.factor.parts
+
+    @property
     def n_elements(self) -> int:
         """How many parts it has that share nothing within the plate: its elements, or the connected parts of a block."""
-        if self.parts is None:
+        parts = self.parts
+        if parts is None:
             return self.size
-        return max((int(p.max(initial=-1)) for p in self.parts.values()), default=-1) + 1
+        return max((int(p.max(initial=-1)) for p in parts.values()), default=-1) + 1
 
     def touches(self, port: str) -> tuple[np.ndarray, np.ndarray]:
         """Entries of the node at a port, and the number of the element (or part of a block) that touches each."""
-        if self.parts is None:
+        parts = self.parts
+        if parts is None:
             return self.edges[port].entries(self.size), np.arange(self.size)
-        entries = np.flatnonzero(self.parts[port] >= 0)
-        return entries, self.parts[port][entries]
+        entries = np.flatnonzero(parts[port] >= 0)
+        return entries, parts[port][entries]
 
     def separate(self, port: str) -> bool:
         """Return whether no two elements touch the same entry at this port, so that none depends on another there."""
@@ -169,10 +175,11 @@ class Graph:
     plates: list[Plate] = field(default_factory=list[Plate])
 
     live: Graph | None = None  # in a snapshot: the graph that it was taken of
+    version: int = 0  # how often the model was written anew with other data
 
     def snapshot(self) -> Graph:
         """A copy of the graph as it is now, which later additions and observations leave as it is."""
-        return Graph([replace(node) for node in self.nodes], list(self.plates), self)
+        return Graph([replace(node) for node in self.nodes], list(self.plates), self, self.version)
 
     def meetings(self) -> dict[int, list[tuple[Plate, str]]]:
         """The (plate, port) pairs that meet each node that is met at all."""

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
 from heliograph.errors import ModelError
+from heliograph.families import MultivariateGaussian
 from heliograph.graph.check import as_floats
+from heliograph.graph.data import Data, plain
 from heliograph.graph.draft import Draft
-from heliograph.graph.language.functions import between, greater, multiply
-from heliograph.graph.language.linear import add, dot, scale, subtract
+from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
+from heliograph.graph.language.functions import between, greater, inner, multiply, power
+from heliograph.graph.language.linear import add, scale, subtract
 from heliograph.graph.language.logic import compare, connect, negate
+from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
-from heliograph.numerics.checks import in_words
+from heliograph.graph.tape import Call
+from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
 
 __all__ = ["ModelLike", "Variable", "build", "state"]
 
@@ -41,11 +46,24 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
-    made = state(model, function, *args, **kwargs)
-    return Variable(model, made.node, made.index)
+    made = _call(model, function, *args, **kwargs)
+    variable = Variable(model, made.node, made.index)
+    if not model.draft.busy:
+        call = Call(function, args, kwargs, variable)
+        call.label()
+        model.draft.tape.append(call)
+    return variable
 
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function of the language that makes no variable, all or nothing."""
+    result = _call(model, function, *args, **kwargs)
+    if not model.draft.busy:
+        model.draft.tape.append(Call(function, args, kwargs, None))
+    return result
+
+
+def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language for a model: it takes only variables of that model, and changes all or nothing."""
     for x in _variables([*args, *kwargs.values()]):
         if x.model is not model:
@@ -54,7 +72,7 @@ def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
                 "make a variable of this one, for example from a posterior with model.variable(name, message)"
             )
     with model.draft.transaction():
-        return function(model.draft, *args, **kwargs)
+        return cast(Any, function)(model.draft, *plain(args), **plain(kwargs))
 
 
 def _variables(arguments: Iterable[object]) -> Iterator[Variable]:
@@ -74,11 +92,19 @@ class Variable(Quantity):
     """An array of random quantities in a model.
 
     Supports ``+ - *`` with numbers, arrays and other variables, ``X @ w``, indexing with integers, slices and integer
-    arrays (repeats allowed), ``abs(x) < c``, and the comparisons ``a > b`` that make constraints or Bernoulli variables.
+    arrays (repeats allowed), sums and means along an axis, NumPy's functions where there is a factor for them
+    (``np.exp``, ``np.maximum``, ...), ``abs(x) < c``, and the comparisons ``a > b`` that make constraints or Bernoulli
+    variables. A vector behaves as an array of its entries: ``w[2]``, ``w[:3]``, ``w.sum()``.
+
+    >>> import heliograph as hg
+    >>> model = hg.Model()
+    >>> x = model.gaussian("x", np.zeros((2, 3)), sd=1.0)
+    >>> x.sum(axis=1).shape, x.T.shape, len(x), np.concatenate([x[0], x[1]]).shape
+    ((2,), (3, 2), 2, (6,))
     """
 
     __slots__ = ("model",)
-    __array_ufunc__ = None  # so that ``ndarray @ variable`` comes to us
+    __pandas_priority__ = 10_000  # so that ``series * variable`` comes to us
 
     def __init__(self, model: ModelLike, node: Node, index: np.ndarray | None = None) -> None:
         super().__init__(node, index)
@@ -101,26 +127,40 @@ class Variable(Quantity):
                 f"variable {self.name!r} cannot be indexed by the random variable {key.name!r}; "
                 "use model.mixture(name, selector, means, ...) to let a variable choose"
             )
-        part = self.part(key)
-        return Variable(self.model, part.node, part.index)
+        return build(self.model, part_of, self, key)
 
     def __iter__(self) -> Iterator[Variable]:
-        if not self.shape:
-            raise TypeError(f"variable {self.name!r} is a scalar and cannot be iterated over")
-        return (self[i] for i in range(self.shape[0]))
+        n = len(self)
+        return (self[i] for i in range(n))
+
+    def __len__(self) -> int:
+        if self.shape:
+            return self.shape[0]
+        if self.node.dimension is None or self.family is not MultivariateGaussian:
+            raise TypeError(f"variable {self.name!r} is a scalar: it has no length and cannot be iterated over")
+        return self.node.dimension
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> Variable:
+        """The same entries with the axes in reverse order."""
+        return build(self.model, transposed, self)
+
+    def sum(self, axis: Any = None, dtype: None = None, out: None = None) -> Variable:
+        """The sum of the entries along an axis, or of all; `dtype` and `out` are there for ``np.sum`` only."""
+        return build(self.model, total, self, axis)
+
+    def mean(self, axis: Any = None, dtype: None = None, out: None = None) -> Variable:
+        """The mean of the entries along an axis, or of all; `dtype` and `out` are there for ``np.mean`` only."""
+        return build(self.model, mean, self, axis)
 
     def reshape(self, *shape: Any) -> Variable:
         """The same entries in another shape."""
-        if len(shape) == 1 and shape[0] is None:
-            raise ModelError(f"variable {self.name!r}: reshape takes whole numbers, not None")
-        try:
-            index = np.reshape(self.entries(), shape[0] if len(shape) == 1 else shape)
-        except (TypeError, ValueError) as error:
-            wanted = in_words(shape[0]) if len(shape) == 1 else str(shape)
-            raise ModelError(
-                f"variable {self.name!r} of shape {self.shape} cannot have the shape {wanted}: {error}"
-            ) from None
-        return Variable(self.model, self.node, index)
+        return build(self.model, reshaped, self, shape)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Variable:
@@ -145,32 +185,69 @@ class Variable(Quantity):
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "
                 "(numerator = quotient * denominator) or as a black-box factor with @hg.factor"
             )
-        other = as_floats(f"variable {self.name!r} is divided by something that", other)
-        if (other == 0).any():
+        divisor = as_floats(f"variable {self.name!r} is divided by something that", other)
+        if (divisor == 0).any():
             raise ModelError(f"variable {self.name!r} is divided by zero")
-        if np.isinf(other).any():
+        if np.isinf(divisor).any():
             raise ModelError(
                 f"variable {self.name!r} is divided by infinity; multiply it by 0 if that is what is meant"
             )
-        return build(self.model, scale, self, 1.0 / other)
+        return build(self.model, scale, self, 1.0 / other if isinstance(other, Data) else 1.0 / divisor)
 
     def __pow__(self, exponent: Any) -> Variable:
+        if isinstance(exponent, (int, float)) and exponent == 1:
+            return self
         raise ModelError(
             f"variable {self.name!r}: a power has no factor of its own; write it as a function of one variable, for example "
             "@hg.factor(output=hg.Gaussian) def square(x): return x**2"
         )
 
-    __rpow__ = __pow__
+    def __rpow__(self, base: Any) -> Variable:
+        return build(self.model, power, base, self)
+
+    # ---- NumPy's functions ---------------------------------------------------------------------------------------
+    if not TYPE_CHECKING:  # for which ``matrix @ variable`` would be an array
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            """One object: a variable is no array of numbers, and is not to be taken apart into one."""
+            whole = np.empty((), dtype=object)
+            whole[()] = self
+            return whole
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """``np.exp(x)``, ``array + x`` and the like, where the language has them."""
+        name: str = ufunc.__name__
+        if method == "__call__" and not kwargs:
+            if name in UFUNCS:
+                return build(self.model, UFUNCS[name], *inputs)
+            left, right = BY_OPERATOR.get(name, ("", ""))
+            if left and isinstance(inputs[0], Variable):
+                return getattr(inputs[0], left)(*inputs[1:])
+            if right:
+                return getattr(inputs[1], right)(inputs[0])
+        raise ModelError(no_function(f"np.{name}", self.name))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """``np.concatenate``, ``np.sum`` and the like, where the language has them."""
+        name: str = function.__name__
+        if name in JOINS:
+            parts, *rest = args
+            axis = rest[0] if rest else kwargs.get("axis", 0)
+            return build(self.model, JOINS[name], list(parts), axis)
+        if name in METHODS:
+            return as_method(name, args, kwargs)
+        raise ModelError(no_function(f"np.{name}", self.name))
 
     def __neg__(self) -> Variable:
         return build(self.model, scale, self, -1.0)
 
     def __matmul__(self, other: Any) -> Variable:
         if isinstance(other, Variable):
-            raise ModelError(f"{self.name!r} @ {other.name!r}: the product of two random vectors has no factor here")
-        return build(self.model, dot, other, self)
+            return build(self.model, inner, self, other)
+        return build(self.model, from_left, self, other)
 
-    __rmatmul__ = __matmul__
+    def __rmatmul__(self, other: Any) -> Variable:
+        return build(self.model, matmul, other, self)
 
     # ---- events -------------------------------------------------------------------------------------------------
     def __gt__(self, other: Any) -> Variable:
@@ -205,23 +282,10 @@ class Variable(Quantity):
 
     __hash__ = object.__hash__
 
-    def __abs__(self) -> _Magnitude:
-        return _Magnitude(self)
+    def __abs__(self) -> Magnitude[Variable]:
+        return Magnitude(self, lambda bound: build(self.model, between, self, -bound, bound))
 
 
 def _no_value(x: object) -> bool:
     """Whether a variable and this are simply two different things."""
     return x is None or isinstance(x, (str, bytes, type))
-
-
-class _Magnitude:
-    """``abs(x)``, good for ``abs(x) < bound`` only."""
-
-    def __init__(self, variable: Variable) -> None:
-        self.variable = variable
-
-    def __lt__(self, bound: Any) -> Variable:
-        bound = as_floats(f"abs({self.variable.name!r}) < bound: the bound", bound)
-        return build(self.variable.model, between, self.variable, -bound, bound)
-
-    __le__ = __lt__

@@ -6,16 +6,17 @@ from typing import Any
 
 from heliograph.errors import ModelError
 from heliograph.oracles.answer import Oracle
+from heliograph.oracles.automatic import AutomaticOracle
 from heliograph.oracles.importance.abc_oracle import AbcOracle
 from heliograph.oracles.importance.importance_oracle import ImportanceOracle
 from heliograph.oracles.quadrature.quadrature_oracle import QuadratureOracle
 
 __all__ = ["make_oracle"]
 
-_NAMES = {"importance": ImportanceOracle, "quadrature": QuadratureOracle, "abc": AbcOracle}
+_NAMES = {"auto": AutomaticOracle, "importance": ImportanceOracle, "quadrature": QuadratureOracle, "abc": AbcOracle}
 
 
-def make_oracle(oracle: str | Oracle = "importance", **options: Any) -> Oracle:
+def make_oracle(oracle: str | Oracle = "auto", **options: Any) -> Oracle:
     """The oracle of that name with these options; an object that can be asked is returned as it is.
 
     >>> make_oracle("importance", n_samples=1000, draws="random").n_samples

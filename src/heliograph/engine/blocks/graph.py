@@ -40,13 +40,13 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
                 stacklevel=2,
             )
     gone = {k for f in factors for k in f.block.plates}
-    made = Graph(graph.nodes, [], graph.live)
+    made = replace(graph, plates=[])
     for plate in graph.plates:
         if plate.position not in gone:
             made.plates.append(replace(plate, position=len(made.plates)))
     for factor in factors:
         edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
-        made.plates.append(Plate(len(made.plates), "block", factor, (), edges, parts=factor.parts))
+        made.plates.append(Plate(len(made.plates), "block", factor, (), edges))
     return made
 
 

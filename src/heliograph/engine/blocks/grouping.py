@@ -42,7 +42,7 @@ def with_differences(graph: Graph) -> Graph:
 
     The factor sees one expression of the block then, and not two independent ends of it.
     """
-    made = Graph(list(graph.nodes), [], graph.live)
+    made = replace(graph, nodes=list(graph.nodes), plates=[])
     for plate in graph.plates:
         if isinstance(plate.factor, GaussianPrecision) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
             name = f"({graph.nodes[plate.edges['x'].node].name} - its mean)"

@@ -17,7 +17,7 @@ _NAMED = 4  # variables that a sentence names
 
 
 def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
-    """The same model with one plate for every discrete block (docs/decisions/0041); the nodes keep their positions.
+    """The same model with one plate for every discrete block (docs/decisions/0043); the nodes keep their positions.
 
     A block with too many configurations stays as it is, and a warning says so; with `must` that is an error.
     """
@@ -45,7 +45,7 @@ def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
             made.plates.append(replace(plate, position=len(made.plates)))
     for factor in factors:
         edges = {discrete_port(m.node): Edge(m.node, None, True, joint=True) for m in factor.block.members}
-        made.plates.append(Plate(len(made.plates), "discrete block", factor, (), edges, parts=factor.parts))
+        made.plates.append(Plate(len(made.plates), "discrete block", factor, (), edges))
     return made
 
 

@@ -59,8 +59,13 @@ class DiscreteFactor(Factor):
         tables = (*(w for _, w in block.unary.values()), *block.tables)
         self._wide = any(bool((np.isfinite(t) & (t < -_WIDE)).any()) for t in tables)
         label = _components(block)
-        self.parts = {p: _labels(m, label) for p, m in self.at.items()}
-        self._reads = _dependence(self.site_ports, self.parts, int(label.max(initial=-1)) + 1)
+        self._parts = {p: _labels(m, label) for p, m in self.at.items()}
+        self._reads = _dependence(self.site_ports, self._parts, int(label.max(initial=-1)) + 1)
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
+        """The connected part of the block that each entry at a port belongs to, -1 where it was observed."""
+        return self._parts
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the marginals at `to` hang on, each entry's own site aside."""

@@ -47,6 +47,7 @@ class Exchange:
     counts: Counts = field(default_factory=Counts)
     unsent: Unsent = field(default_factory=Unsent)
     sweep: int = 0
+    beginning: frozenset[int] = frozenset()  # plates that send by `Factor.mean_field`, while a run is being started
     replies: Replies = field(default_factory=Replies)  # of black boxes in a damped sweep
     began: dict[int, Family] = field(
         default_factory=dict[int, Family]

@@ -13,6 +13,7 @@ from heliograph.engine.plates.gathering import gather, gather_all
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
+from heliograph.families import Family
 from heliograph.graph.records import Graph, Plate
 
 __all__ = ["PlainPlate", "read_ports"]
@@ -50,9 +51,10 @@ class PlainPlate:
         plate = self.plate
         power = self._power(exchange)
         incoming = gather(exchange.tables, plate, self._reads[task.to], rows, power)
-        new = plate.factor.message(task.to, incoming, power)
-        if power != 1.0:
-            new = new ** (1.0 / power)
+        new = self._first(exchange, task.to) if plate.position in exchange.beginning else None
+        if new is None:
+            new = plate.factor.message(task.to, incoming, power)
+            new = new if power == 1.0 else new ** (1.0 / power)
         policy = "allow" if exchange.policy == "auto" else exchange.policy
         deliver(exchange, plate, task, Proposal(new, incoming.get(task.to), policy, exact=True), damping, rows)
 
@@ -74,6 +76,11 @@ class PlainPlate:
     def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """No better centres."""
         return {}
+
+    def _first(self, exchange: Exchange, to: str) -> Family | None:
+        """The message of the factor's rule to begin a run by; None where it has none."""
+        whole = gather(exchange.tables, self.plate, tuple(self.plate.edges), None, 0.0)
+        return self.plate.factor.mean_field(to, gather_all(exchange.tables, self.plate), whole)
 
     def _power(self, exchange: Exchange) -> float:
         return exchange.power if self.plate.factor.powers else 1.0

@@ -12,14 +12,15 @@ import numpy as np
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.black_box.determinism import check_deterministic
 from heliograph.factors.black_box.options import RunOptions
-from heliograph.factors.black_box.oracle_calls import OracleCalls, oracle_named
+from heliograph.factors.black_box.oracle_calls import OracleCalls
 from heliograph.factors.black_box.saving import read_into, save_factor
 from heliograph.families import EVERY_FAMILY, Family
 from heliograph.numerics.checks import as_real
 from heliograph.operators.protocol import Reply
 from heliograph.operators.registry import make_operator
-from heliograph.oracles import Answer, Sampler, evaluate
+from heliograph.oracles import Answer, AutomaticOracle, Sampler, evaluate, make_oracle
 
 __all__ = ["BlackBox"]
 
@@ -40,6 +41,8 @@ class BlackBox(Factor):
         self.sampler = sampler
         self.dimension = dimension
         self.oracle = oracle
+        self._automatic = AutomaticOracle()  # what answers where no oracle is named: it remembers what it measured
+        self._deterministic = False  # whether that was checked
         unknown = [p for p in data_ranks or {} if p not in sampler.inputs]
         if unknown:
             raise ModelError(f"factor {sampler.name!r} has no inputs {unknown}; data_ranks may name {sampler.inputs}")
@@ -112,8 +115,9 @@ class BlackBox(Factor):
         """The messages to port `to`, asked or predicted as the run's operator decides."""
         self.check_port(to)
         incoming = self._ordered(incoming)
+        self._check(incoming)
         operator = self.operator(options.operator)
-        oracle = oracle_named(self.oracle if options.oracle is None else options.oracle)
+        oracle = self._oracle(options.oracle)
         calls = OracleCalls(self, oracle, options.rng, options.executor, to, options.latest)
         try:
             reply = operator.send(options.rng, to, incoming, calls, options.setting(self))
@@ -152,7 +156,7 @@ class BlackBox(Factor):
         if not callable(getattr(learner, "train", None)):
             raise UnsupportedError(f"operator {getattr(learner, 'name', learner)!r} learns while it runs, not before")
         incoming = self._ordered(incoming)
-        calls = OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng)
+        calls = OracleCalls(self, self._oracle(oracle), rng)
         answer = calls(incoming)
         self.n_asked += calls.n_asked
         self.n_evaluations += calls.n_evaluations
@@ -171,14 +175,15 @@ class BlackBox(Factor):
 
     def forget(self) -> None:
         """Forget everything that was learned, and the counts."""
-        self.operators = {}
+        self.operators, self._automatic = {}, AutomaticOracle()
         self.n_asked = self.n_messages = self.n_evaluations = 0
 
     # ---- messages outside a graph -------------------------------------------------------------------------------
     def ask(self, incoming: Incoming, *, oracle: Any = None, seed: int = 0) -> Answer:
         """An oracle's whole answer: beliefs of every direction, log Z, their errors. Nothing is learned."""
-        rng = np.random.default_rng(seed)
-        return OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng)(self._ordered(incoming))
+        incoming = self._ordered(incoming)
+        self._check(incoming)
+        return OracleCalls(self, self._oracle(oracle), np.random.default_rng(seed))(incoming)
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0) -> Family:
         """The projected belief as an oracle computes it; raises where it cannot."""
@@ -219,7 +224,7 @@ class BlackBox(Factor):
         if learned is None:
             return self.ask(incoming, oracle=oracle, seed=seed).log_z
         rng = np.random.default_rng(seed)  # reading a posterior must not change what the run would draw next
-        calls = OracleCalls(self, oracle_named(self.oracle if oracle is None else oracle), rng, options.executor)
+        calls = OracleCalls(self, self._oracle(oracle), rng, options.executor)
         log_z = learned(rng, self._ordered(incoming), calls, options.setting(self))
         self.n_asked += calls.n_asked
         self.n_evaluations += calls.n_evaluations
@@ -244,6 +249,20 @@ class BlackBox(Factor):
     def evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The function at some inputs, one sample per row."""
         return evaluate(rng, self.sampler, inputs)
+
+    def _oracle(self, choice: Any) -> Any:
+        """The oracle of a run, else the factor's own, else the one that chooses by itself."""
+        choice = self.oracle if choice is None else choice
+        return (
+            self._automatic if choice is None or (isinstance(choice, str) and choice == "auto") else make_oracle(choice)
+        )
+
+    def _check(self, incoming: Incoming) -> None:
+        """Once: what takes no ``rng`` must not draw."""
+        if not self._deterministic:
+            n_calls = check_deterministic(self.sampler, incoming)
+            self.n_evaluations += n_calls
+            self._deterministic = n_calls > 0 or self.sampler.stochastic
 
     def _refuse_power(self, power: float) -> None:
         if power != 1.0:

@@ -16,7 +16,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
-from heliograph.oracles import Answer, make_oracle
+from heliograph.oracles import Answer, AutomaticOracle, make_oracle
 from heliograph.oracles.answer import gather
 
 __all__ = ["Latest", "OracleCalls", "oracle_named", "same_plates"]
@@ -25,12 +25,12 @@ _ROWS = 32  # a part: enough that a vectorised function does not feel it, few en
 
 
 def oracle_named(choice: Any = None) -> Any:
-    """The oracle that a word selects, importance sampling if none is said; an object that can be asked is itself.
+    """The oracle that a word selects, one that chooses by itself if none is said; an object that can be asked is itself.
 
-    >>> oracle_named().n_samples
+    >>> oracle_named("importance").n_samples
     16384
     """
-    return make_oracle("importance" if choice is None else choice)
+    return make_oracle("auto" if choice is None else choice)
 
 
 class Latest(NamedTuple):
@@ -83,8 +83,10 @@ class OracleCalls:
         size = 1 if self.factor.sampler.expensive else _ROWS
         parts = [np.arange(k, min(k + size, n)) for k in range(0, n, size)]
         seeds = [int(s) for s in self.rng.integers(2**63, size=len(parts))]
+        oracle, n_tried = self._oracle(precision, incoming)
+        self.n_evaluations += n_tried
         work = [
-            (self.factor, self._oracle(precision), seed, {p: m[rows] for p, m in incoming.items()})
+            (self.factor, oracle, seed, {p: m[rows] for p, m in incoming.items()})
             for rows, seed in zip(parts, seeds, strict=True)
         ]
         done: list[tuple[np.ndarray, Answer]] = []
@@ -103,10 +105,12 @@ class OracleCalls:
             self.seconds += time.perf_counter() - start
         return gather(done, n)
 
-    def _oracle(self, precision: float | None) -> Any:
-        if precision is None or not dataclasses.is_dataclass(self.oracle) or not hasattr(self.oracle, "precision"):
-            return self.oracle
-        return dataclasses.replace(self.oracle, precision=precision)  # type: ignore[type-var]
+    def _oracle(self, precision: float | None, incoming: Mapping[str, Any]) -> tuple[Any, int]:
+        """The oracle for a plate, chosen here and not by workers, and the calls that the choice took."""
+        oracle = self.oracle
+        if precision is not None and dataclasses.is_dataclass(oracle) and hasattr(oracle, "precision"):
+            oracle = dataclasses.replace(oracle, precision=precision)  # type: ignore[type-var]
+        return oracle.route(self.factor.sampler, incoming) if isinstance(oracle, AutomaticOracle) else (oracle, 0)
 
     def _share_out(
         self, parts: list[np.ndarray], work: list[tuple[Any, ...]], done: list[tuple[np.ndarray, Answer]]

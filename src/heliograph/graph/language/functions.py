@@ -6,19 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError
-from heliograph.factors import Between, Exp, Factor, Logistic, Maximum, Positive, Product, Select
-from heliograph.families import Bernoulli, Beta, Gamma, Gaussian
+from heliograph.errors import ModelError, UnsupportedError
+from heliograph.factors import Between, Exp, Factor, GammaScale, Log, Logistic, Maximum, Positive, Product, Select
+from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.affine import combine
-from heliograph.graph.check import check_bound, check_number
+from heliograph.graph.check import check_bound, check_number, check_positive
 from heliograph.graph.draft import Draft
+from heliograph.graph.language.arrays import components, total
 from heliograph.graph.language.children import Kind, as_gaussian, derived, fit, want
 from heliograph.graph.language.linear import express, known_rows, scale, shown, subtract, whole_of
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Affine
 
-__all__ = ["between", "black_box", "exp", "greater", "maximum", "multiply", "select", "sigmoid"]
+__all__ = [
+    "between",
+    "black_box",
+    "exp",
+    "greater",
+    "inner",
+    "log",
+    "maximum",
+    "minimum",
+    "multiply",
+    "power",
+    "select",
+    "sigmoid",
+]
 
 
 def exp(draft: Draft, z: object) -> Quantity:
@@ -48,6 +62,13 @@ def maximum(draft: Draft, a: Any, b: Any) -> Quantity:
 def between(draft: Draft, x: object, lower: Any, upper: Any) -> Quantity:
     """The event ``lower < x < upper``."""
     z = want("between", "x", x, Gaussian)
+    for word, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, Quantity):
+            raise UnsupportedError(
+                f"between({z.name!r}): the {word} bound {bound.name!r} is random, and two random bounds of one quantity have no "
+                f"factor; for one bound write model.constrain({z.name} > {bound.name}), for cut points of an ordered label "
+                "model.ordinal(name, z, cuts=...)"
+            )
     low, high = check_bound(z.name, "lower", lower), check_bound(z.name, "upper", upper)
     fit(f"between({z.name!r})", low.shape, high.shape)
     if not (low < high).all():
@@ -71,10 +92,58 @@ def select(draft: Draft, switch: object, a: Any, b: Any) -> Quantity:
 def multiply(draft: Draft, a: Quantity, b: Any) -> Quantity:
     """``a * b``, of two variables or of a variable and constants."""
     if not isinstance(b, Quantity):
+        if a.family is Gamma:
+            return _scaled_gamma(draft, a, b)
+        if a.node.dimension is not None and a.family is MultivariateGaussian and check_number(a.name, "factor", b).ndim:
+            return scale(draft, components(draft, a), b)
         return scale(draft, a, b)
+    a, b = components(draft, a), components(draft, b)
     for x in (a, b):
         want(f"{a.name} * {b.name}", "argument", x, Gaussian)
     return derived(draft, f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Kind(Gaussian))
+
+
+def inner(draft: Draft, a: Quantity, b: Quantity) -> Quantity:
+    """``a @ b`` of random vectors, a sum of products."""
+    left, right = components(draft, a), components(draft, b)
+    if left.shape[-1:] != right.shape[-1:] or not left.shape or len(right.shape) > 1:
+        raise ModelError(
+            f"{a.name!r} @ {b.name!r}: shapes {left.shape} and {right.shape}; write products of random arrays entry by entry, "
+            "for example (U[i] * V[j]).sum(axis=-1)"
+        )
+    return total(draft, multiply(draft, left, right), -1)
+
+
+def power(draft: Draft, base: Any, x: Quantity) -> Quantity:
+    """``base ** x`` for a positive base."""
+    value = check_positive(f"base ** {x.name}", "base", base)
+    return exp(draft, scale(draft, x, np.log(value)))
+
+
+def _scaled_gamma(draft: Draft, a: Quantity, constant: Any) -> Quantity:
+    label = f"({a.name} * {shown(constant)})"
+    value = check_number(label, "constant", constant)
+    if (value <= 0).any():
+        raise ModelError(
+            f"{label}: {a.name!r} is a Gamma variable, greater than 0, and can be multiplied by numbers greater than 0 only; "
+            "leave out the rows where the constant is 0"
+        )
+    fit(label, a.shape, value.shape)
+    return derived(draft, label, GammaScale(), {"x": a}, {"scale": value}, Kind(Gamma))
+
+
+def minimum(draft: Draft, a: Any, b: Any) -> Quantity:
+    """The smaller of two Gaussian variables, ``-max(-a, -b)``."""
+    a, b = (
+        scale(draft, x, -1.0) if isinstance(x, Quantity) else -check_number("minimum", "argument", x) for x in (a, b)
+    )
+    return scale(draft, maximum(draft, a, b), -1.0)
+
+
+def log(draft: Draft, x: object) -> Quantity:
+    """``log(x)`` of a positive variable, with Gaussian messages."""
+    g = want("log", "argument", x, Gamma)
+    return derived(draft, f"log({g.name})", Log(), {"x": g}, {}, Kind(Gaussian))
 
 
 def greater(draft: Draft, a: Any, b: Any, less: bool = False) -> Quantity:
@@ -82,6 +151,11 @@ def greater(draft: Draft, a: Any, b: Any, less: bool = False) -> Quantity:
     label = f"{shown(b)} < {shown(a)}" if less else f"{shown(a)} > {shown(b)}"
     for x in (a, b):
         if isinstance(x, Quantity):
+            if x.family is Gamma:
+                raise UnsupportedError(
+                    f"{label}: {x.name!r} is a Gamma variable, and comparisons take Gaussian ones; compare its logarithm, "
+                    f"model.log({x.name}) > np.log(bound), which is the same event"
+                )
             want(label, "argument", x, Gaussian)
     gap = subtract(draft, a, b)
     known = known_rows(gap)

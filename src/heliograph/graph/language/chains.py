@@ -14,51 +14,57 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
-from heliograph.graph.draft import Unfolding
+from heliograph.graph.draft import Draft, Unfolding
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.statements import observe
-from heliograph.graph.variable import ModelLike, Variable, build, state
+from heliograph.graph.quantity import Quantity
 from heliograph.numerics.checks import in_words
 
-__all__ = ["chained"]
+__all__ = ["chain"]
 
 
-def chained(model: ModelLike, name: str, n: Any, start: Any, step: Callable[..., Any], entries: Entries) -> Variable:
-    """A chain of n entries; see `Builder.chain`."""
-    draft = model.draft
-    n = int(n) if isinstance(n, np.integer) else n  # type: ignore[arg-type]
+def chain(
+    draft: Draft,
+    name: str,
+    n: Any,
+    start: Any,
+    step: Callable[..., Any],
+    handle: Callable[[Quantity], Any],
+    entries: Entries,
+) -> Quantity:
+    """A chain of n entries; see `Builder.chain`. `handle` makes of a quantity what a user's function is given."""
     draft.check_name(name)
     lags = _lags(name, step)
+    n = int(n) if isinstance(n, np.integer) else n  # type: ignore[arg-type]
     if not isinstance(n, int) or n < lags:
         raise ModelError(f"chain {name!r}: n must be a whole number of at least {lags}, not {in_words(n)}")
-    with draft.transaction():
-        draft.chains[name] = chain = Unfolding(n, lags)
-        try:
-            _start(model, name, start)
-            if chain.node is None:
+    draft.chains[name] = unfolding = Unfolding(n, lags)
+    try:
+        _start(draft, name, start)
+        if unfolding.node is None:
+            raise ModelError(
+                f"chain {name!r}: its start made no variable called {name!r}; write for example "
+                f"start=lambda: model.gaussian({name!r}, 0.0, variance=1.0)"
+            )
+        whole = Quantity(unfolding.node)
+        if n > lags:
+            unfolding.following = whole.entries()[lags:]
+            step(*(handle(whole.part(slice(lags - k, n - k))) for k in range(1, lags + 1)))
+            if draft.chains[name].following is not None:
                 raise ModelError(
-                    f"chain {name!r}: its start made no variable called {name!r}; write for example "
-                    f"start=lambda: model.gaussian({name!r}, 0.0, variance=1.0)"
+                    f"chain {name!r}: its step made no variable called {name!r}; write for example "
+                    f"step=lambda before: model.gaussian({name!r}, before, variance=1.0)"
                 )
-            whole = Variable(model, chain.node)
-            if n > lags:
-                chain.following = whole.entries()[lags:]
-                step(*(whole[lags - k : n - k] for k in range(1, lags + 1)))
-                if draft.chains[name].following is not None:
-                    raise ModelError(
-                        f"chain {name!r}: its step made no variable called {name!r}; write for example "
-                        f"step=lambda before: model.gaussian({name!r}, before, variance=1.0)"
-                    )
-        finally:
-            del draft.chains[name]
-        if entries.observed is not None:
-            state(model, observe, whole, entries.observed, entries.missing)
+    finally:
+        del draft.chains[name]
+    if entries.observed is not None:
+        observe(draft, whole, entries.observed, entries.missing)
     return whole
 
 
-def _start(model: ModelLike, name: str, start: Any) -> None:
+def _start(draft: Draft, name: str, start: Any) -> None:
     if isinstance(start, Family):
-        build(model, from_message, name, start, (Family,), Entries())
+        from_message(draft, name, start, (Family,), Entries())
     elif callable(start):
         start()
     else:

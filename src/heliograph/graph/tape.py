@@ -1,0 +1,147 @@
+"""The calls that made a model, kept so that they can be made again with other data.
+
+`replay` writes the model anew: the same calls in the same order, with the data and the observed values that stand now. What it
+gives is what a user would get who ran the same lines on the new data, bit for bit. Variables that the user holds become
+variables of the new graph.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol, cast
+
+from heliograph.graph.data import Data, plain, roots_of
+from heliograph.graph.draft import Draft
+from heliograph.graph.language.children import Entries
+from heliograph.graph.language.statements import observe
+from heliograph.graph.quantity import Quantity
+
+__all__ = ["Call", "Taped", "named_calls", "replayed", "rewritten", "touched"]
+
+
+class Call(NamedTuple):
+    """One call of a function of the language, and the variable that the user got from it."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    made: Quantity | None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What was given, by the names of the function's parameters."""
+        return dict(inspect.signature(self.function).bind(None, *self.args, **self.kwargs).arguments)
+
+    @property
+    def name(self) -> str | None:
+        """The name of the variable that it makes or observes."""
+        name = self.arguments.get("name")
+        return name if isinstance(name, str) else None
+
+    @property
+    def takes_observed(self) -> bool:
+        """Whether it can be given observed values."""
+        return any(isinstance(v, Entries) or k == "observed" for k, v in self.arguments.items())
+
+    def label(self) -> None:
+        """Give the columns' names of a table to the vector that it is multiplied with."""
+        for data in self.args:
+            labels = data.labels if isinstance(data, Data) else None
+            for x in self.args if labels else ():
+                if isinstance(x, Quantity) and x.node.dimension == len(labels or ()):
+                    x.node.labels = labels
+
+
+class Taped(Protocol):
+    """The part of a model that is written anew."""
+
+    draft: Draft
+
+
+def named_calls(calls: Iterable[Any]) -> dict[str, Call]:
+    """The calls that can be given observed values, by the name of the variable."""
+    return {c.name: c for c in cast("Iterable[Call]", calls) if c.name is not None and c.takes_observed}
+
+
+def _with_observed(call: Call, values: Any) -> Call:
+    """The same call with other observed values."""
+    given = call.arguments
+    for key, value in given.items():
+        if isinstance(value, Entries):
+            given[key] = value._replace(observed=values, missing=None)
+        elif key == "observed":
+            given[key] = values
+    bound = inspect.signature(call.function).bind_partial()
+    bound.arguments.update(given)
+    return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
+
+
+def rewritten(calls: Iterable[Any], observed: Mapping[str, Any]) -> list[Call]:
+    """The calls with these observed values, whatever was observed before; None takes them away."""
+    found: list[Call] = []
+    for call in cast("Iterable[Call]", calls):
+        name = call.name
+        if name is not None and name in observed and call.takes_observed:
+            call = _with_observed(call, observed[name])
+        elif call.function is observe and call.args[0].name in observed:
+            continue
+        found.append(call)
+    return found
+
+
+@contextmanager
+def replayed(model: Taped, calls: Iterable[Call], keep: bool) -> Generator[Draft, None, None]:
+    """Write a model anew by these calls; with `keep` it stays so, unless something goes wrong.
+
+    Inside the context the model and its variables are the new ones.
+    """
+    old, new = model.draft, Draft()
+    new.data = old.data
+    before: list[tuple[Quantity, Any]] = []
+    done = False
+    try:
+        model.draft = new
+        for call in calls:
+            with new.transaction():
+                made = call.function(new, *plain(call.args), **plain(call.kwargs))
+            if call.made is not None:
+                before.append((call.made, (call.made.node, call.made.index, call.made.shape)))
+                call.made.node, call.made.index, call.made.shape = made.node, made.index, made.shape
+            call.label()
+            new.tape.append(call)
+        yield new
+        done = keep
+    finally:
+        if not done:
+            model.draft = old
+            for variable, was in reversed(before):
+                variable.node, variable.index, variable.shape = was
+
+
+def touched(calls: Iterable[Any], data: set[str]) -> set[str]:
+    """The names of the variables that depend on any of these data, by their own or their parents' arguments."""
+    names: set[str] = set()
+    found: set[int] = set()  # of variables that the user holds
+    for call in cast("Iterable[Call]", calls):
+        inside = (call.args, dict(call.kwargs))
+        if any(d.name in data for d in roots_of(inside)) or any(id(v) in found for v in _variables(inside)):
+            if call.made is not None:
+                found.add(id(call.made))
+            if call.name is not None:
+                names.add(call.name)
+    return names
+
+
+def _variables(value: Any) -> Iterable[Quantity]:
+    if isinstance(value, Quantity):
+        yield value
+    elif isinstance(value, dict):
+        for v in cast("dict[str, Any]", value).values():
+            yield from _variables(v)
+    elif isinstance(value, (tuple, list)):
+        inside = cast("list[Any]", value)
+        if not (inside and isinstance(inside[0], (int, float))):
+            for v in inside:
+                yield from _variables(v)

@@ -1,0 +1,52 @@
+"""Which of NumPy's functions the language has, and what each of them is for variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from heliograph.graph.language.arrays import join, pile
+from heliograph.graph.language.functions import exp, log, maximum, minimum
+from heliograph.graph.quantity import Quantity
+
+__all__ = ["BY_OPERATOR", "JOINS", "METHODS", "UFUNCS", "as_method", "no_function"]
+
+# ufunc -> the operator of the left operand, and that of the right one where the left is no variable
+BY_OPERATOR = {
+    "add": ("__add__", "__radd__"),
+    "subtract": ("__sub__", "__rsub__"),
+    "multiply": ("__mul__", "__rmul__"),
+    "divide": ("__truediv__", "__rtruediv__"),
+    "matmul": ("__matmul__", "__rmatmul__"),
+    "power": ("__pow__", "__rpow__"),
+    "greater": ("__gt__", "__lt__"),
+    "greater_equal": ("__ge__", "__le__"),
+    "less": ("__lt__", "__gt__"),
+    "less_equal": ("__le__", "__ge__"),
+    "negative": ("__neg__", ""),
+    "absolute": ("__abs__", ""),
+}
+
+# ufunc -> function of the language
+UFUNCS: dict[str, Callable[..., Quantity]] = {"exp": exp, "log": log, "maximum": maximum, "minimum": minimum}
+
+# NumPy function -> function of the language that takes a list of variables and an axis
+JOINS: dict[str, Callable[..., Quantity]] = {"concatenate": join, "stack": pile}
+
+# NumPy functions that are methods or attributes of a variable
+METHODS = frozenset({"sum", "mean", "reshape", "shape", "size", "ndim"})
+
+
+def no_function(function: str, name: str) -> str:
+    """The sentence for a function of NumPy that the language has not."""
+    return (
+        f"{function} of the random variable {name!r} has no factor of its own; write it as a function, for example "
+        f"@hg.factor(output=hg.Gaussian) def f(x): return {function}(x)"
+    )
+
+
+def as_method(function: str, args: Any, kwargs: Any) -> Any:
+    """Call the method of the first argument that a function of NumPy is."""
+    x, *rest = args
+    found = getattr(x, function)
+    return found(*rest, **kwargs) if callable(found) else found
