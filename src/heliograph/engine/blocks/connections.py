@@ -28,7 +28,7 @@ def parts_of_scalars(groups: Sequence[tuple[Rows, int]], n: int) -> np.ndarray:
         a.append(np.repeat(s.indices[starts[:-1][long]], count[long] - 1))
         b.append(s.indices[later])
         for _, columns in rows.dense:  # every row holds all of these, beside its own
-            beside = np.concatenate([columns, s.indices])
+            beside = np.concatenate([columns, rows.dense[0][1], s.indices])
             a.append(np.full(len(beside), columns[0]))
             b.append(beside)
     return connected_parts(n, np.concatenate(a), np.concatenate(b))
