@@ -107,7 +107,7 @@ def test_a_chain_of_many_entries_is_a_few_plates():
 def test_a_chain_is_written_anew_with_other_observed_values():
     model = hg.Model()
     x = model.chain("x", 5, hg.Gaussian(0.0, 1.0), lambda b: model.gaussian("x", b, variance=0.5))
-    y = model.gaussian("y", x, variance=1.0, observed=np.arange(5.0))
+    model.gaussian("y", x, variance=1.0, observed=np.arange(5.0))
     first = model.infer()[x].mean
     model.observe(y=np.zeros(5))
     np.testing.assert_allclose(model.infer()[x].mean, 0.0, atol=1e-12)
