@@ -16,6 +16,7 @@ from heliograph.engine.plates import Exchange
 from heliograph.engine.reading import belief_of_expression, dependent_groups, groups_of, in_run, readable_form
 from heliograph.engine.showing import compare, summary_html, summary_text, table_of
 from heliograph.engine.status import unsent_sentence
+from heliograph.engine.tables import Snapshot
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ConvergenceWarning, ModelError, OracleWarning
@@ -69,6 +70,11 @@ class Posterior:
         if len(self.unsent) > missing:
             self.converged, self.status = False, unsent_sentence(self._graph, self.unsent)
             warnings.warn(self.status, OracleWarning if self.unsent.n_failed else ConvergenceWarning, stacklevel=4)
+
+    def messages(self) -> Snapshot:
+        """All messages, those that only a reader needs included; a run of the same structure can begin with them."""
+        self._send_the_rest()
+        return self._exchange.tables.snapshot(copy=False)
 
     def _belief(self, node: Node) -> Family:
         """The belief of a node, completed only if something is missing there."""

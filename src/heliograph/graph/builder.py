@@ -15,19 +15,20 @@ from heliograph.families import Family
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
+from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.observing import give, name_data
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
-from heliograph.graph.structures import Structures
+from heliograph.graph.structures import chain, mixture
 from heliograph.graph.variable import Variable, build, state
 
 __all__ = ["Builder"]
 
 
-class Builder(Structures):
+class Builder:
     """A factor graph under construction.
 
     Every method takes variables of this model only, and either succeeds or leaves the model as it was. Where variables
@@ -106,6 +107,17 @@ class Builder(Structures):
     def variable(self, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Variable:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
         return build(self, from_message, name, prior, (Family,), Entries(None, observed, missing))
+
+    # ---- structures: what arranges variables ----------------------------------------------------------------------
+    chain = chain
+    mixture = mixture
+
+    # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
+    half_normal = half_normal
+    half_cauchy = half_cauchy
+    log_normal = log_normal
+    uniform = uniform
+    lkj = lkj
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
@@ -254,7 +266,7 @@ class Builder(Structures):
 
     def summary(self) -> str:
         """The variables and factors as a table."""
-        return render_summary(self.graph)
+        return render_summary(self.graph, self.draft.hypers)
 
     def __repr__(self) -> str:
         return render_line(self.graph)

@@ -13,6 +13,7 @@ from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.graph.contradictions import Limits, Statement
 from heliograph.graph.data import Data
+from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
 __all__ = ["Draft", "Unfolding"]
@@ -46,6 +47,8 @@ class Draft:
         whose observed values make it.
     data
         What the user named, to be given again.
+    hypers
+        The hyper-parameters.
     tape
         The calls that made the model, of `graph.tape`.
     """
@@ -58,6 +61,7 @@ class Draft:
         self.statements: list[tuple[Node, Statement]] = []
         self.chains: dict[str, Unfolding] = {}  # by name, while they are written
         self.data: dict[str, Data] = {}
+        self.hypers: list[Hyper] = []
         self.tape: list[Any] = []
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included
@@ -147,6 +151,11 @@ class Draft:
         before = node.observed
         node.observed = observed
         self.record(lambda: setattr(node, "observed", before))
+
+    def add_hyper(self, hyper: Hyper) -> None:
+        """Put a hyper-parameter into the model."""
+        self.hypers.append(hyper)
+        self.record(self.hypers.pop)
 
     # ---- plates and statements ----------------------------------------------------------------------------------
     def add_plate(self, plate: Plate) -> Plate:

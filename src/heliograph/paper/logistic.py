@@ -162,6 +162,7 @@ def _infer(
     seconds = time.perf_counter() - start
     belief = posterior[w]
     assert isinstance(belief, MultivariateGaussian)
+    assert isinstance(posterior, Posterior)
     return belief, posterior, seconds
 
 

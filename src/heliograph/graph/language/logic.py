@@ -37,9 +37,9 @@ def connect(draft: Draft, sign: str, a: Quantity, b: Any) -> Quantity:
     return _table(draft, label, a, b, _CONNECTED[sign])
 
 
-def compare(draft: Draft, a: Quantity, b: Any, same: bool) -> Quantity:
-    """``a == b``, or ``a != b`` unless `same`, of two discrete variables, or of one and known categories."""
-    label = f"({a.name} {'==' if same else '!='} {b.name if isinstance(b, Quantity) else _shown(b)})"
+def compare(draft: Draft, sign: str, a: Quantity, b: Any) -> Quantity:
+    """``a == b`` or ``a != b`` of two discrete variables, or of one and known categories."""
+    label = f"({a.name} {sign} {b.name if isinstance(b, Quantity) else _shown(b)})"
     for x in (a, b):
         if isinstance(x, Quantity) and x.family not in (Bernoulli, Categorical):
             raise UnsupportedError(
@@ -52,7 +52,7 @@ def compare(draft: Draft, a: Quantity, b: Any, same: bool) -> Quantity:
         k = a.node.dimension or 2
         if b.dtype.kind not in "buif" or not np.isin(b, np.arange(k)).all():
             raise ModelError(f"{label}: the categories of {a.name!r} are whole numbers from 0 to {k - 1}")
-    return _table(draft, label, a, b, np.equal if same else np.not_equal)
+    return _table(draft, label, a, b, np.equal if sign == "==" else np.not_equal)
 
 
 def _table(draft: Draft, label: str, a: Quantity, b: Any, function: Callable[[Any, Any], Any]) -> Quantity:
