@@ -14,6 +14,7 @@ from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.options import InferOptions, StepOptions, with_options
 from heliograph.engine.options_check import check_options
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.predicting.script import script_of
 from heliograph.engine.progress import shown
 from heliograph.engine.run import Run
 from heliograph.engine.sweep_info import SweepInfo
@@ -83,5 +84,6 @@ def _checked_run(model: Builder, options: StepOptions) -> Run:
     """A run that has been checked and not begun."""
     check_options(options)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
+    graph.script = script_of(model)
     check_graph(graph)
     return Run(compile_model(graph, options.structure), options)

@@ -162,13 +162,13 @@ class Builder:
         return build(self, discrete.dirichlet, name, concentration, Entries(size, observed, missing))
 
     def poisson(
-        self, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any
+        self, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any = None
     ) -> None:
-        """Observed counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
+        """Counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
         state(self, discrete.poisson, name, rate, log_rate, observed)
 
-    def binomial(self, name: str, n: Any, p: Variable, *, observed: Any) -> None:
-        """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
+    def binomial(self, name: str, n: Any, p: Variable, *, observed: Any = None) -> None:
+        """Counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
         state(self, discrete.binomial, name, n, p, observed)
 
     # ---- variables from variables -------------------------------------------------------------------------------

@@ -164,6 +164,11 @@ class Draft:
         self.record(self.graph.plates.pop)
         return plate
 
+    def note_counts(self, name: str, plate: Plate) -> None:
+        """Remember how counts are made, whether they were seen or not."""
+        self.graph.counts[name] = plate
+        self.record(lambda: self.graph.counts.pop(name, None))
+
     def limit(self, node: Node, statement: Statement) -> None:
         """Narrow what is left of the variables by a statement that the observed values of `node` make."""
         self.limits.add(statement, self.record)
