@@ -17,7 +17,7 @@ _NAMED = 4  # variables that a sentence names
 
 
 def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
-    """The same model with one plate for every discrete block (docs/decisions/0044); the nodes keep their positions.
+    """The same model with one plate for every discrete block (docs/decisions/0045); the nodes keep their positions.
 
     A block with too many configurations stays as it is, and a warning says so; with `must` that is an error.
     """
