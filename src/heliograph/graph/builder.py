@@ -5,6 +5,7 @@ What each method does is in `graph.language`, a file per subject; here are its n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from heliograph.graph.draw import render_dot, render_html, render_line, render_p
 from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
 from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
 from heliograph.graph.language.children import Entries, from_message
-from heliograph.graph.language.mixture import mixture
 from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.observing import give, name_data
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
+from heliograph.graph.structures import chain, mixture
 from heliograph.graph.variable import Variable, build, state
 
 __all__ = ["Builder"]
@@ -113,25 +114,9 @@ class Builder:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
         return build(self, from_message, name, prior, (Family,), Entries(None, observed, missing))
 
-    def mixture(
-        self,
-        name: str,
-        selector: Variable,
-        means: Variable,
-        variance: Argument | None = None,
-        *,
-        sd: Argument | None = None,
-        precision: Argument | None = None,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A Gaussian variable whose component (mean, and variance, sd or precision) is chosen by a Categorical or Bernoulli.
-
-        `means` is an array of K scalar Gaussian variables; `precision` may be one of K Gamma variables. A Bernoulli
-        selector chooses component 1 when it is true and component 0 otherwise.
-        """
-        spread = Spread(variance, sd, precision)
-        return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
+    # ---- structures: what arranges variables ----------------------------------------------------------------------
+    chain = chain
+    mixture = mixture
 
     # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
     half_normal = half_normal
@@ -148,19 +133,23 @@ class Builder:
         *,
         logit: Variable | None = None,
         probit: Variable | None = None,
+        given: Variable | Sequence[Variable] | None = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian)."""
-        return build(self, discrete.bernoulli, name, p, logit, probit, Entries(size, observed, missing))
+        """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian).
+
+        With `given`, a Bernoulli or Categorical variable or several, `p` is a table of numbers with an axis for each of them.
+        """
+        return build(self, discrete.bernoulli, name, p, logit, probit, given, Entries(size, observed, missing))
 
     def categorical(
         self,
         name: str,
         p: Argument | None = None,
         *,
-        given: Variable | None = None,
+        given: Variable | Sequence[Variable] | None = None,
         logits: Variable | None = None,
         size: Any = None,
         observed: Any = None,
@@ -168,8 +157,9 @@ class Builder:
     ) -> Variable:
         """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
 
-        With `given`, a Categorical variable, `p` is a table whose row k holds the probabilities when `given` is k. With `logits`,
-        Gaussian scores along the last axis, probabilities are their softmax.
+        With `given`, a Categorical or Bernoulli variable, `p` is a table whose row k holds the probabilities when `given` is
+        k; with several variables it has an axis for each of them before its last. With `logits`, Gaussian scores along the
+        last axis, probabilities are their softmax.
         """
         entries = Entries(size, observed, missing)
         if logits is not None and p is None and given is None:
