@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from heliograph import errors
 from heliograph.engine import (
     Comparison,
+    IntegratedPosterior,
     Model,
     Posterior,
     Step,
@@ -41,9 +42,10 @@ from heliograph.families import (
     Family,
     Gamma,
     Gaussian,
+    Mixture,
     MultivariateGaussian,
 )
-from heliograph.graph import Variable
+from heliograph.graph import Symbol, Variable
 from heliograph.graph.joining import concatenate, stack
 
 try:
@@ -65,6 +67,8 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "HeliographError",
+    "IntegratedPosterior",
+    "Mixture",
     "Model",
     "ModelError",
     "MultivariateGaussian",
@@ -73,6 +77,7 @@ __all__ = [
     "Step",
     "StopRule",
     "SweepInfo",
+    "Symbol",
     "Trace",
     "UnsupportedError",
     "Variable",

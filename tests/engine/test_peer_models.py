@@ -90,7 +90,8 @@ def trueskill(inputs, to):
     skill = model.gaussian("skill", old, precision=inputs["dynamics_precision"])
     shown = model.gaussian("shown", skill, precision=inputs["performance_precision"])
     model.constrain(shown[:-1] > shown[1:])
-    belief = model.infer(tolerance=1e-9, max_sweeps=500)[skill]
+    # Infer.NET's sites are scalars; two constraints on one performance are a pair with structure="auto", .03 % apart
+    belief = model.infer(tolerance=1e-9, max_sweeps=500, structure="factorised")[skill]
     return [[float(m), float(np.sqrt(v))] for m, v in zip(belief.mean, belief.variance, strict=True)]
 
 

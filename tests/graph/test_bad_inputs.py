@@ -68,7 +68,7 @@ BAD = {
     "sparse X with too few columns": (lambda m: scipy.sparse.eye_array(1) @ m.w, ["(1, 1)", "'w'"]),
     "a name used twice": (lambda m: m.gamma("z", 1.0, 1.0), ["'z'", "exists already"]),
     "an empty name": (lambda m: m.gamma("", 1.0, 1.0), ["needs a name"]),
-    "a random variance": (lambda m: m.gaussian("x", 0.0, variance=m.g), ["'g'", "precision="]),
+    "a random variance": (lambda m: m.gaussian("x", 0.0, variance=m.z), ["'z'", "precision="]),
     "a random shape": (lambda m: m.gamma("x", m.g, 1.0), ["'g'", "shape"]),
     "a quotient of variables": (lambda m: m.z / m.z, ["'z'", "product", "@hg.factor"]),
     "a chained comparison": (lambda m: 0 < m.z < 1, ["'z", "between(x, lower, upper)"]),

@@ -61,6 +61,6 @@ def test_a_wrong_width_is_named_with_its_remedy(spread, words):
 
 def test_a_random_sd_without_a_factor_is_refused():
     model = hg.Model()
-    g = model.gamma("g", 1.0, 1.0)
+    z = model.gaussian("z", 1.0, sd=1.0)
     with pytest.raises(HeliographError, match="random sd"):
-        model.gaussian("x", 0.0, sd=g)
+        model.gaussian("x", 0.0, sd=z)

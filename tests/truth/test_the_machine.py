@@ -28,8 +28,7 @@ def test_a_message_off_by_half_is_silently_wrong(monkeypatch):
 
     def half(self, plate):
         write(self, plate)
-        rows, target, weight = self.known[-1]
-        self.known[-1] = rows, target, 0.5 * weight
+        self.known[-1] = self.known[-1]._replace(weight=0.5 * self.known[-1].weight)
 
     monkeypatch.setattr(compiling._Compiler, "_write_known", half)
     assert judge(world).verdict == SILENT

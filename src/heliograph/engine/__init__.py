@@ -3,11 +3,12 @@
 Start with `loop` (`infer` and `steps`), then `run`, which goes through the sweeps of a `compiled` model. `plates` holds the
 kinds of plates and the protocol that they share; `tables` the messages; `schedule` their order. `options` lists the settings
 of a run. `properness`, `pace`, `convergence` and `stopping` decide what is stored, how far a step goes and when to stop;
-`evidence`, `reading`, `status` and `trace` serve the `posterior`.
+`evidence`, `reading`, `status` and `trace` serve the `posterior`. `nested` integrates over hyper-parameters.
 """
 
 from heliograph.engine.loop import Step, infer, steps
 from heliograph.engine.model import Model
+from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.showing import Comparison, compare
 from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
@@ -16,6 +17,7 @@ from heliograph.engine.trace import Trace
 
 __all__ = [
     "Comparison",
+    "IntegratedPosterior",
     "Invocation",
     "Model",
     "Posterior",

@@ -9,12 +9,16 @@ from typing import NamedTuple
 from heliograph.engine.compiled import compile_model
 from heliograph.engine.contradictions import check_possible
 from heliograph.engine.doubts import warn_of_doubts
+from heliograph.engine.nested.inference import asks_for_more, infer_integrated
+from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.options import InferOptions, StepOptions, with_options
 from heliograph.engine.options_check import check_options
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.predicting.script import script_of
 from heliograph.engine.progress import shown
 from heliograph.engine.run import Run
 from heliograph.engine.sweep_info import SweepInfo
+from heliograph.errors import ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.numerics.blas_threads import one_blas_thread
@@ -42,12 +46,17 @@ def steps(model: Builder, options: StepOptions) -> Iterator[Step]:
     >>> posterior[x]
     Gaussian(mean 1.5251, variance 0.1991)
     """
+    if model.draft.hypers:
+        names = ", ".join(repr(h.name) for h in model.draft.hypers)
+        raise ModelError(
+            f"steps shows one run, and this model has hyper-parameters ({names}) to be integrated over: use infer"
+        )
     run = _checked_run(model, options)
     return (Step(run.posterior(info, converged), info) for info, converged in run.sweeps())
 
 
 @with_options(InferOptions)
-def infer(model: Builder, options: InferOptions) -> Posterior:
+def infer(model: Builder, options: InferOptions) -> Posterior | IntegratedPosterior:
     """Run `steps` to their end and return the last posterior, with progress on a terminal.
 
     Warns when the run is not converged, when messages could not be computed, when variables are factorised in a loop,
@@ -56,8 +65,12 @@ def infer(model: Builder, options: InferOptions) -> Posterior:
     return run_to_the_end(model, options)
 
 
-def run_to_the_end(model: Builder, options: InferOptions) -> Posterior:
+def run_to_the_end(model: Builder, options: InferOptions) -> Posterior | IntegratedPosterior:
     """`infer` with its settings in a record."""
+    if model.draft.hypers or asks_for_more(options.integrate):
+        check_options(options)
+        with one_blas_thread():
+            return infer_integrated(model, options)
     with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
         run = _checked_run(model, options)
         info, converged = deque(shown(run.sweeps(), run.trace, options.progress), maxlen=1).pop()
@@ -71,5 +84,6 @@ def _checked_run(model: Builder, options: StepOptions) -> Run:
     """A run that has been checked and not begun."""
     check_options(options)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
+    graph.script = script_of(model)
     check_graph(graph)
     return Run(compile_model(graph, options.structure), options)

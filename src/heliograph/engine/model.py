@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heliograph.engine.loop import run_to_the_end
+from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.options import InferOptions, with_options
 from heliograph.engine.posterior import Posterior
 from heliograph.graph.builder import Builder
@@ -22,7 +23,7 @@ class Model(Builder):
     """
 
     @with_options(InferOptions)
-    def infer(self, options: InferOptions) -> Posterior:
+    def infer(self, options: InferOptions) -> Posterior | IntegratedPosterior:
         """Run expectation propagation until the beliefs settle.
 
         Parameters
@@ -43,5 +44,7 @@ class Model(Builder):
             The posterior error in nats that is tolerated, the most sweeps, and a stopping rule that replaces both.
         seed, executor, progress
             Of everything random; for oracles that can share their work; whether progress is shown (None: on a terminal).
+        integrate
+            Which hyper-parameters are integrated over: "auto" (all), a list, or False (none: they take their best value).
         """
         return run_to_the_end(self, options)

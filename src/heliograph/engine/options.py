@@ -85,15 +85,19 @@ class StepOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class InferOptions(StepOptions):
-    """`StepOptions`, and whether progress is shown.
+    """`StepOptions`, whether progress is shown, and what becomes of hyper-parameters.
 
     Attributes
     ----------
     progress
         True, False, or None for a terminal only.
+    integrate
+        "auto" integrates over every hyper-parameter; a list of them, or of variables (or their names), over these only, and
+        other hyper-parameters take their best value; False gives all their best value. docs/hyperparameters.md says how.
     """
 
     progress: bool | None = None
+    integrate: Any = "auto"
 
 
 P = ParamSpec("P")

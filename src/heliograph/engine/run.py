@@ -11,6 +11,7 @@ import numpy as np
 from heliograph.engine.acceleration import Jumps
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
+from heliograph.engine.evidence import log_evidence
 from heliograph.engine.merging import copied
 from heliograph.engine.mixture_start import start_mixtures
 from heliograph.engine.options import StepOptions
@@ -22,7 +23,7 @@ from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import status
 from heliograph.engine.sweep_info import SweepInfo
-from heliograph.engine.tables import Tables
+from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.trace import Trace
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Family
@@ -40,11 +41,15 @@ _HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after 
 class Run:
     """The state of one run of the loop: `sweeps` goes through it, `posterior` reads it at any time."""
 
-    def __init__(self, compiled: CompiledModel, options: StepOptions) -> None:
+    def __init__(self, compiled: CompiledModel, options: StepOptions, warm: Snapshot | None = None) -> None:
+        """`warm` holds messages to begin with, of a run of the same structure."""
         self.compiled = compiled
         self.options = options
         self.trace = Trace()
         self.tables = Tables(compiled.graph)
+        self._warm = warm is not None
+        if warm is not None:
+            self.tables.restore(warm, copy=True)
         self._rng = options.generator()
         self._exchange = Exchange(self.tables, options.improper, options.power, self._learning())
         self._sequential = options.schedule == "sequential"
@@ -85,7 +90,7 @@ class Run:
             self.compiled.send(self._exchange, task)
         for plate in self.compiled.plates:
             plate.start(self._rng, self.tables)
-        if start_mixtures(self._rng, self.compiled.graph, self.tables):
+        if not self._warm and start_mixtures(self._rng, self.compiled.graph, self.tables):
             for block in self.compiled.blocks:
                 block.start(self._rng, self.tables)
         if not self.compiled.schedule.sweep:
@@ -94,7 +99,8 @@ class Run:
             return
         if self._sequential:
             self.tables.own()
-        start_messages(self.compiled, self._exchange)
+        if not self._warm:
+            start_messages(self.compiled, self._exchange)
         self._before = self._judged = self._beliefs()
         for sweep in count(1):
             info, last = self._sweep(sweep, start)
@@ -212,6 +218,10 @@ class Run:
         return info
 
     # ---- reading ------------------------------------------------------------------------------------------------
+    def log_evidence(self) -> float:
+        """The log evidence at the messages as they stand."""
+        return log_evidence(self.compiled.graph, self.compiled.plates, self._exchange)
+
     def posterior(self, info: SweepInfo, converged: bool) -> Posterior:
         """The beliefs after a sweep, over a view of the messages that later sweeps leave alone."""
         unsent = self._exchange.unsent.copy()

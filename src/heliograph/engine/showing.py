@@ -15,7 +15,7 @@ from heliograph.families import Family
 from heliograph.families.tables import brief, html_table, shortened, text_table
 from heliograph.graph.records import Graph, Node
 
-__all__ = ["Comparison", "TableRow", "compare", "entry_names", "summary_html", "summary_text", "table_of"]
+__all__ = ["Comparison", "TableRow", "compare", "entry_names", "notes_of", "summary_html", "summary_text", "table_of"]
 
 _NAME = 24  # columns of a variable's name
 _HEAD = ("variable", "mean", "sd")
@@ -69,6 +69,26 @@ def _wrapped(note: str, width: int = 100) -> list[str]:
 def summary_html(posterior: Shown) -> str:
     """The summary for a notebook."""
     return html_table(_HEAD, _rows(posterior), posterior.notes())
+
+
+def notes_of(posterior: Any) -> list[str]:
+    """Sentences on how a run went: its evidence, whether it settled, and what learned messages may have added."""
+    sweeps = (
+        f"{posterior.n_sweeps} sweep" + ("" if posterior.n_sweeps == 1 else "s")
+        if posterior.n_sweeps
+        else "one exact pass"
+    )
+    state = f"converged after {sweeps}" if posterior.converged else f"NOT converged: {posterior.status}"
+    lines = [f"log evidence {posterior.log_evidence:.6g}; {state}"]
+    if posterior.trace.sweeps:
+        lines.append(repr(posterior.trace))
+    if np.isnan(posterior.error_estimate):
+        lines.append("learned messages: this operator gives no estimate of the posterior error")
+    elif np.isinf(posterior.error_estimate):
+        lines.append("learned messages: some rows failed, so the posterior error is unknown")
+    elif posterior.error_estimate:
+        lines.append(f"learned messages: estimated posterior error {posterior.error_estimate:.2g} nats")
+    return lines
 
 
 class TableRow(NamedTuple):

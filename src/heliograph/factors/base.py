@@ -44,6 +44,11 @@ class Factor:
     begins: ClassVar[bool] = False  # whether there is a rule to begin a run by (`mean_field`); seen by itself
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 
+    @property
+    def parts(self) -> Mapping[str, np.ndarray] | None:
+        """The part that each entry of a node belongs to, by port, where a factor joins entries of its own; None for all others."""
+        return None
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.begins = cls.mean_field is not Factor.mean_field
@@ -68,6 +73,15 @@ class Factor:
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of the factor times all incoming messages, each normalised (or uniform)."""
         raise NotImplementedError  # pragma: no cover
+
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values of the child, drawn given point masses at all other ports, and the mean and variance of each.
+
+        This default is right where the child's family holds the distribution given the parents; a factor with another one
+        (a count, noise with heavy tails) draws for itself.
+        """
+        given = self.message(self.child, incoming)
+        return given.sample(rng), given.mean, given.variance
 
     def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Family | None:
         """A message to port `to` with which a run may begin: proper, where what came in is; None where there is no rule.

@@ -13,6 +13,7 @@ from heliograph.families.categorical import Categorical
 from heliograph.families.dirichlet import Dirichlet
 from heliograph.families.gamma import Gamma
 from heliograph.families.gaussian import Gaussian
+from heliograph.families.mixture import Mixture
 from heliograph.families.multivariate_gaussian import MultivariateGaussian
 
 # from the simplest variable to vectors, the order in which factors list them
@@ -35,6 +36,7 @@ __all__ = [
     "Family",
     "Gamma",
     "Gaussian",
+    "Mixture",
     "MultivariateGaussian",
     "concatenate",
 ]

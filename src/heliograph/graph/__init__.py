@@ -8,6 +8,7 @@ functions, a file per subject; they write to a `draft`. `affine`, `overlaps` and
 
 from heliograph.graph.builder import Builder
 from heliograph.graph.records import Edge, Graph, Node, Plate
+from heliograph.graph.symbols import Symbol
 from heliograph.graph.variable import Variable
 
-__all__ = ["Builder", "Edge", "Graph", "Node", "Plate", "Variable"]
+__all__ = ["Builder", "Edge", "Graph", "Node", "Plate", "Symbol", "Variable"]

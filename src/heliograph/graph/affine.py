@@ -106,6 +106,8 @@ def merged(form: Affine) -> Affine:
     for k, t in enumerate(terms):
         places.setdefault(id(t.node), []).append(k)
     for same in places.values():
+        if len(same) == 2 and not (terms[same[0]].entries == terms[same[1]].entries).any():
+            continue  # as in x[1:] - x[:-1]
         if len(same) > 1:
             for k, c in zip(same, _summed([terms[k] for k in same]), strict=True):
                 terms[k] = terms[k]._replace(coefficients=c)

@@ -14,6 +14,7 @@ from heliograph.families import Family
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
+from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.mixture import mixture
@@ -126,6 +127,13 @@ class Builder:
         spread = Spread(variance, sd, precision)
         return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
 
+    # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
+    half_normal = half_normal
+    half_cauchy = half_cauchy
+    log_normal = log_normal
+    uniform = uniform
+    lkj = lkj
+
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
         self,
@@ -164,13 +172,13 @@ class Builder:
         return build(self, discrete.dirichlet, name, concentration, Entries(size, observed, missing))
 
     def poisson(
-        self, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any
+        self, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any = None
     ) -> None:
-        """Observed counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
+        """Counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
         state(self, discrete.poisson, name, rate, log_rate, observed)
 
-    def binomial(self, name: str, n: Any, p: Variable, *, observed: Any) -> None:
-        """Observed counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
+    def binomial(self, name: str, n: Any, p: Variable, *, observed: Any = None) -> None:
+        """Counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
         state(self, discrete.binomial, name, n, p, observed)
 
     # ---- variables from variables -------------------------------------------------------------------------------
@@ -268,7 +276,7 @@ class Builder:
 
     def summary(self) -> str:
         """The variables and factors as a table."""
-        return render_summary(self.graph)
+        return render_summary(self.graph, self.draft.hypers)
 
     def __repr__(self) -> str:
         return render_line(self.graph)

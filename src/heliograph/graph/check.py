@@ -175,7 +175,8 @@ def check_observed(
         values[missing] = np.nan
     flat = values.reshape(-1, *event)
     gone = np.asarray(np.isnan(flat).any(axis=-1) if event else np.isnan(flat))
-    seen = flat[~gone]
+    some_gone = bool(gone.any())
+    seen = flat[~gone] if some_gone else flat
     if np.isinf(seen).any():
         raise ModelError(
             f"variable {name!r}: observed holds infinite values; remove them or mark them missing with NaN"
@@ -188,7 +189,8 @@ def check_observed(
         raise ModelError(
             f"variable {name!r}: observed value {worst} is impossible; a {family.__name__} takes {_SUPPORT[family]}"
         )
-    flat = np.where(gone[:, None] if event else gone, np.nan, flat)
+    if some_gone:
+        flat = np.where(gone[:, None] if event else gone, np.nan, flat)
     if issubclass(family, Categorical):
         return family.point_mass(flat, cast(int, dimension))
     return family.point_mass(flat)

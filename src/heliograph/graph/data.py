@@ -11,7 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from heliograph.errors import ModelError
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["Data", "labels_of", "plain", "roots_of", "without_labels"]
+__all__ = ["Data", "is_symbol", "labels_of", "plain", "roots_of", "without_labels"]
 
 
 class _Recipe(NamedTuple):
@@ -102,17 +102,21 @@ class Data(NDArrayOperatorsMixin):
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(getattr(x, "__array_ufunc__", 0) is None or isinstance(x, Quantity) for x in inputs):
+        if any(getattr(x, "__array_ufunc__", 0) is None or isinstance(x, Quantity) or is_symbol(x) for x in inputs):
             return NotImplemented
-        return _derived(getattr(ufunc, method), *inputs, **kwargs)
+        return _derived(_by_ufunc, ufunc, method, *inputs, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if any(issubclass(t, Quantity) for t in types):
+        if any(issubclass(t, Quantity) or getattr(t, "depends_on_hypers", False) for t in types):
             return NotImplemented
         return _derived(function, *args, **kwargs)
 
     def __repr__(self) -> str:
         return f"Data({self.name!r}, shape={self.shape})"
+
+
+def _by_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    return getattr(ufunc, method)(*inputs, **kwargs)
 
 
 def _item(x: Any, key: Any) -> Any:
@@ -126,9 +130,14 @@ def _derived(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Data:
     return made
 
 
+def is_symbol(value: Any) -> bool:
+    """Whether a value is a symbol of `graph.symbols`: a number that depends on hyper-parameters."""
+    return getattr(value, "depends_on_hypers", False) is True
+
+
 def plain(value: Any) -> Any:
-    """`value` with every `Data` and every table with labels replaced by its array, also in lists, tuples and dictionaries."""
-    if isinstance(value, Data):
+    """`value` with every `Data`, symbol and table with labels replaced by its array, also in lists, tuples and dictionaries."""
+    if isinstance(value, Data) or is_symbol(value):
         return value.value
     if isinstance(value, dict):
         return {k: plain(v) for k, v in cast("dict[Any, Any]", value).items()}
@@ -166,7 +175,7 @@ def labels_of(value: Any) -> tuple[str, ...] | None:
 
 def roots_of(value: Any) -> Iterator[Data]:
     """The named data inside a value."""
-    if isinstance(value, Data):
+    if isinstance(value, Data) or is_symbol(value):
         yield from value.sources()
     elif isinstance(value, dict):
         for v in cast("dict[Any, Any]", value).values():

@@ -10,6 +10,7 @@ from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.graph.contradictions import Limits, Statement
 from heliograph.graph.data import Data
+from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
 __all__ = ["Draft"]
@@ -31,6 +32,8 @@ class Draft:
         whose observed values make it.
     data
         What the user named, to be given again.
+    hypers
+        The hyper-parameters.
     tape
         The calls that made the model, of `graph.tape`.
     """
@@ -42,6 +45,7 @@ class Draft:
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
         self.data: dict[str, Data] = {}
+        self.hypers: list[Hyper] = []
         self.tape: list[Any] = []
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included
@@ -128,12 +132,22 @@ class Draft:
         node.observed = observed
         self.record(lambda: setattr(node, "observed", before))
 
+    def add_hyper(self, hyper: Hyper) -> None:
+        """Put a hyper-parameter into the model."""
+        self.hypers.append(hyper)
+        self.record(self.hypers.pop)
+
     # ---- plates and statements ----------------------------------------------------------------------------------
     def add_plate(self, plate: Plate) -> Plate:
         """Put a plate into the graph."""
         self.graph.plates.append(plate)
         self.record(self.graph.plates.pop)
         return plate
+
+    def note_counts(self, name: str, plate: Plate) -> None:
+        """Remember how counts are made, whether they were seen or not."""
+        self.graph.counts[name] = plate
+        self.record(lambda: self.graph.counts.pop(name, None))
 
     def limit(self, node: Node, statement: Statement) -> None:
         """Narrow what is left of the variables by a statement that the observed values of `node` make."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 from heliograph.errors import ModelError
 from heliograph.families.tables import html_table, shortened, text_table
+from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
 __all__ = ["render_dot", "render_html", "render_line", "render_png", "render_summary"]
@@ -28,9 +30,10 @@ def _rows(graph: Graph) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     return cast("list[tuple[str, ...]]", nodes), cast("list[tuple[str, ...]]", plates)
 
 
-def render_summary(graph: Graph) -> str:
-    """Variables, then factors, as two tables."""
+def render_summary(graph: Graph, hypers: Sequence[Hyper] = ()) -> str:
+    """Variables and hyper-parameters, then factors, as two tables."""
     nodes, plates = _rows(graph)
+    nodes += [(h.name, h.prior.words, str(h.prior.shape), "") for h in hypers if not h.variable]
     return "\n".join([*text_table(_VARIABLES, nodes), "", *text_table(_FACTORS, plates)])
 
 

@@ -12,7 +12,7 @@ from heliograph.families import Bernoulli, Categorical, Family, Gaussian, Multiv
 from heliograph.graph.records import Graph, Plate
 from heliograph.graph.sparse import connected_parts
 
-__all__ = ["variables_in_loops"]
+__all__ = ["links_on_loops", "variables_in_loops"]
 
 _COUNTED: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian, Bernoulli, Categorical)
 _ROUNDS = 50  # of cutting off leaves; the rest of a longer branch is named with its loop
@@ -46,7 +46,8 @@ def variables_in_loops(graph: Graph) -> list[str]:
             entries.append(first[edge.node] + index)
             elements.append(n_elements + rows)
         n_elements += plate.n_elements
-    looped = _on_loops(np.concatenate(entries), np.concatenate(elements), int(first[-1]), n_elements)
+    at = np.concatenate(entries)
+    looped = np.unique(at[links_on_loops(at, np.concatenate(elements), int(first[-1]), n_elements)])
     found = [graph.nodes[int(k)] for k in np.unique(np.searchsorted(first, looped, side="right") - 1)]
     return [node.name for node in found if node.given] or [node.name for node in found]
 
@@ -70,36 +71,37 @@ def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
         changed = False
         meets: dict[int, list[tuple[int, str]]] = {}
         for k, ports in open_ports.items():
-            if len(ports) == 1 and not _joins(graph.plates[k], ports[0]):
-                open_ports[k] = []
-                changed = True
-                continue
             for port in ports:
                 meets.setdefault(graph.plates[k].edges[port].node, []).append((k, port))
         for ends in meets.values():
-            if len(ends) == 1:
-                k, port = ends[0]
-                if graph.plates[k].separate(port) and port in open_ports[k]:
-                    open_ports[k] = [p for p in open_ports[k] if p != port]
-                    changed = True
+            k, port = ends[0]
+            if len(ends) == 1 and graph.plates[k].separate(port):
+                open_ports[k] = [p for p in open_ports[k] if p != port]
+                changed = True
+        for k, ports in open_ports.items():
+            if len(ports) == 1 and not _joins(graph.plates[k], ports[0]):
+                open_ports[k] = []
+                changed = True
     return [(graph.plates[k], ports) for k, ports in open_ports.items() if ports]
 
 
-def _on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_elements: int) -> np.ndarray:
-    """The entries that lie on a loop of a graph given by its edges (a branch longer than we cut may remain)."""
+def links_on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_elements: int) -> np.ndarray:
+    """The numbers of the links ``entries[k] - elements[k]`` that lie on a loop (a branch longer than we cut may remain)."""
+    left = np.arange(len(entries))
     for _ in range(_ROUNDS):
-        keep = np.bincount(entries, minlength=n_entries)[entries] > 1
-        keep &= np.bincount(elements, minlength=n_elements)[elements] > 1
+        keep = np.bincount(entries[left], minlength=n_entries)[entries[left]] > 1
+        keep &= np.bincount(elements[left], minlength=n_elements)[elements[left]] > 1
         if keep.all():
             break
-        entries, elements = entries[keep], elements[keep]
-    if not len(entries):
-        return entries
+        left = left[keep]
+    if not len(left):
+        return left
+    entries, elements = entries[left], elements[left]
     label = connected_parts(n_entries + n_elements, entries, n_entries + elements)
     vertices = np.unique(np.concatenate([entries, n_entries + elements]))
     n_vertices = np.bincount(label[vertices], minlength=label.max() + 1)
     n_edges = np.bincount(label[entries], minlength=label.max() + 1)
-    return np.unique(entries[(n_edges >= n_vertices)[label[entries]]])
+    return left[(n_edges >= n_vertices)[label[entries]]]
 
 
 def _joins(plate: Plate, port: str) -> bool:

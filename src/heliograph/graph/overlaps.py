@@ -35,8 +35,8 @@ def resolve(form: Affine) -> Affine:
 
 def _overlapping(form: Affine) -> tuple[list[int], np.ndarray]:
     """The terms that hold a base entry which another term of the same row holds too, and the keys of those entries."""
-    if len(form.terms) < 2 or disjoint([t.node for t in form.terms]):
-        return [], np.zeros(0, int)
+    if all(t.node.made is None for t in form.terms) or disjoint([t.node for t in form.terms]):
+        return [], np.zeros(0, int)  # equal entries of one base node have been merged
     keys = [touched(t.node, t.entries, t.coefficients != 0) for t in form.terms]
     key, term = np.concatenate(keys), np.repeat(np.arange(len(keys)), [len(k) for k in keys])
     twice = repeated(key)

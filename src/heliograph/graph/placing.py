@@ -57,7 +57,10 @@ def _place_stack(draft: Draft, node: Node, stacked: Stacked) -> None:
 def _place_sum(draft: Draft, node: Node, form: Affine) -> None:
     """Rows with the same variables in them share a plate; rows with none are known."""
     held = np.array([t.coefficients != 0 for t in form.terms]).reshape(len(form.terms), form.size)
-    patterns, which = np.unique(held, axis=1, return_inverse=True)
+    if held.all():  # by far the most common, and the sorting of many rows is slow
+        patterns, which = np.ones((len(held), 1), dtype=bool), np.zeros(form.size, dtype=int)
+    else:
+        patterns, which = np.unique(held, axis=1, return_inverse=True)
     last: list[tuple[np.ndarray | None, _Step, tuple[int, ...]]] = []
     for k in range(patterns.shape[1]):
         if not patterns[:, k].any():

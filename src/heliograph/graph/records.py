@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -125,9 +126,6 @@ class Plate:
     shape: tuple[int, ...]
     edges: dict[str, Edge]
     data: dict[str, Any] = field(default_factory=dict[str, Any])  # port -> plain array over the plate
-    parts: dict[str, np.ndarray] | None = (
-        None  # of a block: the connected part that each entry at a port belongs to, or -1
-    )
 
     @property
     def size(self) -> int:
@@ -135,18 +133,25 @@ class Plate:
         return math.prod(self.shape)
 
     @property
+    def parts(self) -> Mapping[str, np.ndarray] | None:
+        """Of a block: the connected part that each entry at a port belongs to, or -1."""
+        return self.factor.parts
+
+    @property
     def n_elements(self) -> int:
         """How many parts it has that share nothing within the plate: its elements, or the connected parts of a block."""
-        if self.parts is None:
+        parts = self.parts
+        if parts is None:
             return self.size
-        return max((int(p.max(initial=-1)) for p in self.parts.values()), default=-1) + 1
+        return max((int(p.max(initial=-1)) for p in parts.values()), default=-1) + 1
 
     def touches(self, port: str) -> tuple[np.ndarray, np.ndarray]:
         """Entries of the node at a port, and the number of the element (or part of a block) that touches each."""
-        if self.parts is None:
+        parts = self.parts
+        if parts is None:
             return self.edges[port].entries(self.size), np.arange(self.size)
-        entries = np.flatnonzero(self.parts[port] >= 0)
-        return entries, self.parts[port][entries]
+        entries = np.flatnonzero(parts[port] >= 0)
+        return entries, parts[port][entries]
 
     def separate(self, port: str) -> bool:
         """Return whether no two elements touch the same entry at this port, so that none depends on another there."""
@@ -170,11 +175,17 @@ class Graph:
     plates: list[Plate] = field(default_factory=list[Plate])
 
     live: Graph | None = None  # in a snapshot: the graph that it was taken of
+    counts: dict[str, Plate] = field(
+        default_factory=dict[str, "Plate"]
+    )  # of all counts by name, seen or not, to predict them
+    script: Any = None  # in a snapshot: the calls that wrote the model, and its data
     version: int = 0  # how often the model was written anew with other data
 
     def snapshot(self) -> Graph:
         """A copy of the graph as it is now, which later additions and observations leave as it is."""
-        return Graph([replace(node) for node in self.nodes], list(self.plates), self, self.version)
+        return Graph(
+            [replace(node) for node in self.nodes], list(self.plates), self, dict(self.counts), version=self.version
+        )
 
     def meetings(self) -> dict[int, list[tuple[Plate, str]]]:
         """The (plate, port) pairs that meet each node that is met at all."""

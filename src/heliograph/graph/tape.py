@@ -98,7 +98,8 @@ def replayed(model: Taped, calls: Iterable[Call], keep: bool) -> Generator[Draft
     Inside the context the model and its variables are the new ones.
     """
     old, new = model.draft, Draft()
-    new.data = old.data
+    new.data, new.hypers = old.data, list(old.hypers)
+    new.names.update(h.name for h in old.hypers if not h.variable)
     before: list[tuple[Quantity, Any]] = []
     done = False
     try:

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families import MultivariateGaussian
+from heliograph.families import Gamma, MultivariateGaussian
 from heliograph.graph.check import as_floats
 from heliograph.graph.data import Data, plain
 from heliograph.graph.draft import Draft
+from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
 from heliograph.graph.language.functions import between, greater, inner, multiply, power
 from heliograph.graph.language.linear import add, scale, subtract
+from heliograph.graph.language.spread import Spread
 from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
+from heliograph.graph.symbols import Symbol
 from heliograph.graph.tape import Call
 from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
 
-__all__ = ["Variable", "build", "state"]
+__all__ = ["ModelLike", "Variable", "as_symbol", "build", "state"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,6 +48,7 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
+    args = cast(Any, _with_symbols(model, args))
     made = _call(model, function, *args, **kwargs)
     variable = Variable(model, made.node, made.index)
     if not model.draft.busy:
@@ -56,6 +60,7 @@ def build(
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language that makes no variable, all or nothing."""
+    args = cast(Any, _with_symbols(model, args))
     result = _call(model, function, *args, **kwargs)
     if not model.draft.busy:
         model.draft.tape.append(Call(function, args, kwargs, None))
@@ -74,10 +79,31 @@ def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
         return cast(Any, function)(model.draft, *plain(args), **plain(kwargs))
 
 
-def _variables(arguments: Iterable[object]) -> Iterator[Variable]:
-    """The variables among the arguments of a call, also inside lists, tuples and dictionaries."""
+def _with_symbols(model: ModelLike, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a call, Gamma variables given as `sd` or `variance` as symbols: no message says what they are."""
+    return tuple(_with_scales(model, x) if isinstance(x, Spread) else x for x in args)
+
+
+def _with_scales(model: ModelLike, spread: Spread) -> Spread:
+    found = {what: getattr(spread, what) for what in ("sd", "variance")}
+    gammas = {k: x for k, x in found.items() if isinstance(x, Variable) and x.family is Gamma}
+    return spread._replace(**{k: as_symbol(model, x) for k, x in gammas.items()})
+
+
+def as_symbol(model: ModelLike, x: Variable) -> Symbol:
+    """A variable as a hyper-parameter, which is integrated over wherever it is used."""
+    known = next((h for h in model.draft.hypers if h.name == x.name), None)
+    hyper = known or hyper_of(x.node)
+    if known is None:
+        model.draft.add_hyper(hyper)
+    whole = Symbol(model, hyper)
+    return whole if x.index is None else whole.reshape(-1)[x.index]
+
+
+def _variables(arguments: Iterable[object]) -> Iterator[Variable | Symbol]:
+    """The variables and symbols among the arguments of a call, also inside lists, tuples and dictionaries."""
     for value in arguments:
-        if isinstance(value, Variable):
+        if isinstance(value, (Variable, Symbol)):
             yield value
         elif isinstance(value, dict):
             yield from _variables(cast("dict[str, object]", value).values())
@@ -179,6 +205,8 @@ class Variable(Quantity):
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Variable:
+        if isinstance(other, Symbol):
+            return self * (1.0 / other)
         if isinstance(other, Variable):
             raise ModelError(
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "

@@ -36,9 +36,7 @@ def careful_solve(known: Known, site_rows: Rows, sites: Sites) -> CarefulBelief 
     heavy = np.flatnonzero(sites.tau > 0)
     rows = np.concatenate([_dense(known.rows), _dense(take(site_rows, heavy))])
     weight = np.concatenate([known.weight, sites.tau[heavy]])
-    value = np.concatenate(
-        [known.target - known.rows.constant, sites.shift[heavy] / sites.tau[heavy] - site_rows.constant[heavy]]
-    )
+    value = np.concatenate([-known.rows.constant, sites.shift[heavy] / sites.tau[heavy] - site_rows.constant[heavy]])
     root = np.sqrt(weight)
     order = np.argsort(-root * np.abs(rows).max(axis=1, initial=0.0), kind="stable")
     rows, value = (root[:, None] * rows)[order], (root * value)[order]

@@ -21,7 +21,9 @@ _LOST = 1e15  # and beyond which it loses all of them
 _OVERHEAD = 4e6  # operations of the sparse solver in the time that its Python takes
 
 
-def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()) -> System:
+def system_for(
+    known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
+) -> System:
     """Choose between a dense and a sparse system for the rows of a block.
 
     Parameters
@@ -41,10 +43,11 @@ def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows
         Where both are beyond the budget.
     """
     n = rows.n_columns
-    spread = float(known.weight.max(initial=1.0)) / float(known.weight.min(initial=1.0))
+    highest = max((float(k.weight.max(initial=1.0)) for k in known), default=1.0)
+    spread = highest / min((float(k.weight.min(initial=1.0)) for k in known), default=1.0)
     n_rows = len(rows) + sum(len(r) for r, _ in vectors)
     dense_cost = (2.0 * n**3 + 2.0 * n_rows * min(n, 200) ** 2) / _DENSE_SPEED
-    if n <= _SMALL or not any(r.sparse.nnz for r in (rows, known.rows, *(r for r, _ in vectors))):
+    if n <= _SMALL or not any(r.sparse.nnz for r in (rows, *(k.rows for k in known), *(r for r, _ in vectors))):
         return DenseSystem(known, rows, n_sites, vectors)
     if n < 3000 and (
         dense_cost <= _OVERHEAD or spread > _UNRESOLVED
@@ -58,6 +61,6 @@ def system_for(known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows
             stacklevel=2,
         )
     sparse = SparseSystem(known, rows, n_sites, vectors)
-    if n < 3000 and dense_cost < sparse.plan.flops:
+    if n < 3000 and dense_cost < sparse.solver.flops:
         return DenseSystem(known, rows, n_sites, vectors)
     return sparse

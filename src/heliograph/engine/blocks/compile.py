@@ -9,6 +9,7 @@ entry of every node, and the rows whose weight is known for the whole run: prior
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from heliograph.engine.blocks.constraints import Elimination, eliminate
 from heliograph.engine.blocks.grouping import DETERMINISTIC, groups, is_gaussian_prior, is_linear
 from heliograph.engine.blocks.records import Block, Known, components
-from heliograph.engine.blocks.rows import Rows, add, apply, base, constants, joined, minus, scale, take
+from heliograph.engine.blocks.rows import Rows, add, apply, base, constants, joined, minus, scale, shifted, take
 from heliograph.factors import (
     Difference,
     Dot,
@@ -66,13 +67,14 @@ class _Compiler:
             if k not in makers:
                 self._number(k)
         self.rows: dict[int, Rows] = {}
-        self.known: list[tuple[Rows, np.ndarray, np.ndarray]] = []  # rows, targets, weights
+        self.known: list[Known] = []
         self.fixed: list[tuple[Rows, np.ndarray]] = []  # rows that have a value exactly
         self.log_constant = 0.0
         self.written: set[int] = set()  # plates that are in the rows already
-        self.spread = self._prior_spread()  # (N,) rough variances of the base scalars before any data
 
-    def _prior_spread(self) -> np.ndarray:
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Rough variances of the base scalars before any data, (N,)."""
         spread = np.full(self.n_columns, np.inf)
         for plate in self.plates:
             factor = plate.factor
@@ -90,10 +92,13 @@ class _Compiler:
         node = self.graph.nodes[k]
         d = node.dimension or 1
         open_ = np.ones(node.size, dtype=bool) if node.observed is None else ~node.observed.is_point
-        columns = np.full(node.size, -1)
-        columns[open_] = np.arange(int(open_.sum()))
-        self.base[k] = np.where(open_[:, None], self.n_columns + columns[:, None] * d + np.arange(d), -1).reshape(-1)
-        self.n_columns += int(open_.sum()) * d
+        n = int(open_.sum()) * d
+        if n == node.size * d:
+            self.base[k] = np.arange(self.n_columns, self.n_columns + n)
+        else:
+            self.base[k] = np.full(node.size * d, -1)
+            self.base[k][np.repeat(open_, d)] = np.arange(self.n_columns, self.n_columns + n)
+        self.n_columns += n
 
     def block(self) -> Block:
         """The whole block."""
@@ -102,16 +107,14 @@ class _Compiler:
         for plate in self.plates:
             self._write_known(plate)
         n = self.n_columns
-        rows = joined([r for r, _, _ in self.known], n)
-        target = np.concatenate([np.zeros(0), *(y for _, y, _ in self.known)])
-        weight = np.concatenate([np.zeros(0), *(w for _, _, w in self.known)])
         made = Block(
             self.nodes,
             frozenset(p.position for p in self.plates),
             n,
             self.rows,
             self.base,
-            Known(rows, target, weight, self.log_constant),
+            tuple(self.known),
+            self.log_constant,
         )
         if not self.fixed:
             return made
@@ -175,7 +178,7 @@ class _Compiler:
             return
         deviation = self.rows[k]
         self.rows[k] = add(mean, deviation)
-        self.known.append((deviation, np.zeros(len(deviation)), 1.0 / variance))
+        self.known.append(Known(deviation, 1.0 / variance))
         self.spread[self.base[k]] = variance
         self.written.add(plate.position)
 
@@ -198,7 +201,7 @@ class _Compiler:
             return scale(x, np.repeat(np.asarray(plate.data["constant"], dtype=float), len(x) // plate.size))
         if isinstance(factor, Shift):
             x = self._port(plate, "x")
-            return replace(x, constant=x.constant + np.asarray(plate.data["constant"], dtype=float).reshape(-1))
+            return shifted(x, np.asarray(plate.data["constant"], dtype=float).reshape(-1))
         if isinstance(factor, Dot):
             edge = plate.edges["w"]
             d = self.graph.nodes[edge.node].dimension or 1
@@ -241,35 +244,35 @@ class _Compiler:
             gap = minus(self._port(plate, "a"), self._port(plate, "b"))
             self.fixed.append((gap, np.zeros(len(gap))))
         elif isinstance(factor, GaussianFactor):
-            gap = minus(self._port(plate, "x"), self._port(plate, "mean"))
+            gap = minus(self._port(plate, "mean"), self._port(plate, "x"))
             variance = np.asarray(plate.data["variance"], dtype=float)
-            soft = np.flatnonzero(variance > 0)
             hard = np.flatnonzero(variance == 0)
             if len(hard):
                 self.fixed.append((take(gap, hard), np.zeros(len(hard))))
-                gap = take(gap, soft)
-            self.known.append((gap, np.zeros(len(soft)), 1.0 / variance[soft]))
+                soft = np.flatnonzero(variance > 0)
+                gap, variance = take(gap, soft), variance[soft]
+            self.known.append(Known(gap, 1.0 / variance))
         elif isinstance(factor, MultivariateGaussianFactor):
             gap = minus(self._port(plate, "x"), self._port(plate, "mean"))
             covariance = np.asarray(plate.data["covariance"], dtype=float)
-            self._write_vectors(gap, np.zeros(len(gap)), np.linalg.inv(covariance))
+            self._write_vectors(gap, np.linalg.inv(covariance))
 
     def _write_prior(self, plate: Plate, factor: Prior) -> None:
         rows, message = self._port(plate, "x"), factor.fixed
         assert message is not None
         shift, precision = message.naturals
         if isinstance(message, Gaussian):
-            self.known.append((rows, shift / precision, precision))
+            self.known.append(Known(shifted(rows, -shift / precision), precision))
         else:
             mean = np.linalg.solve(precision, shift[..., None])[..., 0]
-            self._write_vectors(rows, mean.reshape(-1), precision)
+            self._write_vectors(shifted(rows, -mean.reshape(-1)), precision)
 
-    def _write_vectors(self, rows: Rows, mean: np.ndarray, precision: np.ndarray) -> None:
-        """Vectors of a known precision matrix, whitened: ``L'(x - mean)`` has weight 1 where ``L L'`` is the precision."""
+    def _write_vectors(self, rows: Rows, precision: np.ndarray) -> None:
+        """Vectors around 0 of a known precision matrix, whitened: ``L'x`` has weight 1 where ``L L'`` is the precision."""
         n, d, _ = precision.shape
         diagonal = np.einsum("nii->ni", precision)
         if not np.any(precision - diagonal[:, :, None] * np.eye(d)):
-            self.known.append((rows, mean, diagonal.reshape(-1)))
+            self.known.append(Known(rows, diagonal.reshape(-1)))
             return
         root = np.linalg.cholesky(0.5 * (precision + np.swapaxes(precision, 1, 2)))
         self.log_constant += float(np.log(np.einsum("nii->ni", root)).sum())
@@ -278,15 +281,13 @@ class _Compiler:
             whitened = apply(white[0], rows)
         else:
             whitened = apply(sp.csr_array(sp.block_diag(list(white), format="csr")), rows)
-        target = np.einsum("nij,nj->ni", white, mean.reshape(n, d)).reshape(-1)
-        self.known.append((whitened, target, np.ones(n * d)))
+        self.known.append(Known(whitened, np.ones(n * d)))
 
 
 def _without(block: Block, gone: Elimination) -> Block:
     """The block over the scalars that are left when constraints have fixed the others."""
-    known = block.known._replace(
-        rows=gone.substitute(block.known.rows), log_constant=block.known.log_constant + gone.log_constant
-    )
+    known = tuple(k._replace(rows=gone.substitute(k.rows)) for k in block.known)
+    log_constant = block.log_constant + gone.log_constant
     columns = {k: np.where(c >= 0, gone.kept[c], -1) for k, c in block.base.items()}
     rows = {k: gone.substitute(r) for k, r in block.rows.items()}
-    return replace(block, n_columns=gone.n_columns, rows=rows, base=columns, known=known)
+    return replace(block, n_columns=gone.n_columns, rows=rows, base=columns, known=known, log_constant=log_constant)

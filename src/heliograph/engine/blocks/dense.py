@@ -15,9 +15,8 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
-from heliograph.engine.blocks.records import Known
+from heliograph.engine.blocks.records import Known, joined_known, known_log_density, known_shift
 from heliograph.engine.blocks.rows import Rows, image, is_base, over, pull, take
-from heliograph.engine.blocks.sparse import known_log_density
 from heliograph.engine.blocks.system import Sites
 from heliograph.engine.blocks.vectors import DenseVectors
 from heliograph.factors import dot_backward, dot_forward
@@ -48,19 +47,21 @@ class Solution(NamedTuple):
 class DenseSystem:
     """The linear system of one block."""
 
-    def __init__(self, known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()) -> None:
+    def __init__(
+        self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
+    ) -> None:
         """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites.
 
         `vectors` are the rows of vector sites, with their dimension.
         """
-        self.known = known._replace(rows=laid_out(known.rows))
+        whole = joined_known(known, rows.n_columns)
+        self.known = whole._replace(rows=laid_out(whole.rows))
         self.shown = laid_out(rows)
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
         self.vectors = tuple(DenseVectors(r, d) for r, d in vectors)
-        rows, weight = self.known.rows, known.weight
-        self.precision = gram(rows, weight)
-        self.shift = pull(rows, weight * (known.target - rows.constant))
+        self.precision = gram(*self.known)
+        self.shift = known_shift([self.known], rows.n_columns)
 
     def solve(self, sites: Sites) -> Solution | None:
         """The joint belief under the sites; None where it is not a distribution."""
@@ -132,7 +133,7 @@ class DenseSystem:
 
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
-        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
+        return known_log_density([self.known], solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
 
 
 def laid_out(rows: Rows) -> Rows:

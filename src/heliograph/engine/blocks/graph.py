@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from heliograph.engine.blocks.compile import find_blocks
 from heliograph.engine.blocks.grouping import with_differences
+from heliograph.engine.blocks.joining import with_joint_ports
+from heliograph.engine.blocks.pairing import with_paired_constraints
 from heliograph.engine.blocks.plate import BlockFactor, port_of
 from heliograph.engine.blocks.records import Block
 from heliograph.errors import AccuracyWarning, UnsupportedError
@@ -24,9 +26,14 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
     A block that is too expensive to solve jointly stays as it is, and a warning says so; with `must` that is an error.
     """
     graph = with_differences(graph)
+    blocks = find_blocks(graph)
+    for rewrite in (with_joint_ports, with_paired_constraints):
+        rewritten = rewrite(graph, blocks)
+        if rewritten is not graph:
+            graph, blocks = rewritten, find_blocks(rewritten)
     met = {e.node for p in graph.plates for e in p.edges.values()}
     factors: list[BlockFactor] = []
-    for block in find_blocks(graph):
+    for block in blocks:
         outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
         try:
             factors.append(BlockFactor(graph, block, met & outside & set(block.nodes)))
@@ -46,7 +53,7 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
             made.plates.append(replace(plate, position=len(made.plates)))
     for factor in factors:
         edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
-        made.plates.append(Plate(len(made.plates), "block", factor, (), edges, parts=factor.parts))
+        made.plates.append(Plate(len(made.plates), "block", factor, (), edges))
     return made
 
 

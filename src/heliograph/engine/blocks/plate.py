@@ -9,13 +9,13 @@ marginal of the joint belief, divided by what came in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
@@ -84,18 +84,28 @@ class BlockFactor(Factor):
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
         self.system = system_for(block.known, rows, self.n_sites, vectors)
-        label = _components(self)
-        # the connected part of the block that each entry of a node belongs to, -1 for constants
-        self.parts = {
-            port: _labels(p.rows, label).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
-        }
-        self._reads = _dependence(self, int(label.max(initial=-1)) + 1)
 
     @property
     def cost(self) -> float:
         """Roughly, the operations of one dense solve."""
         n = float(self.block.n_columns)
         return n**3 + self.n_sites * n**2
+
+    @cached_property
+    def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
+        """The connected part of the block that each entry of a node belongs to, -1 for constants."""
+        groups = [(k.rows, 1) for k in self.block.known] + [(self.system.site_rows, 1)]
+        groups += [(self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites]
+        part = parts_of_scalars(groups, self.block.n_columns)
+        return {
+            port: parts_of_rows(p.rows, part).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
+        }
+
+    @cached_property
+    def _reads(self) -> dict[str, frozenset[str]]:
+        if not self.site_ports:  # nothing else speaks to the block
+            return dict.fromkeys(self.at, frozenset())
+        return _dependence(self)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
@@ -180,7 +190,7 @@ class BlockFactor(Factor):
 
     def log_mass(self, joint: Joint) -> float:
         """``log`` of the block's integral under its sites, their statistics counted from the beliefs' means."""
-        return self.system.log_mass(joint.solution)
+        return self.block.log_constant + self.system.log_mass(joint.solution)
 
     def centres(self, joint: Joint) -> dict[int, np.ndarray]:
         """The mean of every node, entry by entry."""
@@ -227,8 +237,9 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
     return Gaussian.from_naturals(naturals, np.where(known, belief.point, np.nan))
 
 
-def _dependence(factor: BlockFactor, n: int) -> dict[str, frozenset[str]]:
+def _dependence(factor: BlockFactor) -> dict[str, frozenset[str]]:
     """Which ports' sites the entries of each port hang on, other than each entry on its own site."""
+    n = 1 + max(int(at.max(initial=-1)) for at in factor.parts.values())
     sites = [*factor.scalar_sites, *factor.vector_sites]
     count = {p: np.bincount(factor.parts[p][factor.parts[p] >= 0], minlength=n) for p in sites}
     reads = {}
@@ -241,36 +252,3 @@ def _dependence(factor: BlockFactor, n: int) -> dict[str, frozenset[str]]:
                 found.append(p)
         reads[port] = frozenset(found)
     return reads
-
-
-def _components(factor: BlockFactor) -> np.ndarray:
-    """The number of the connected part that each base scalar belongs to."""
-    n = factor.block.n_columns
-    groups = [(factor.block.known.rows, 1), (factor.system.site_rows, 1)]
-    groups += [(factor.at[p].rows, factor.at[p].dimension or 1) for p in factor.vector_sites]
-    i, j, n_rows = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)], 0
-    for rows, d in groups:  # a site on a vector joins its components
-        part = rows.sparse.tocoo()
-        i.append(n_rows + part.coords[0] // d)
-        j.append(part.coords[1])
-        n_rows += len(rows)
-        for _, columns in rows.dense:  # one vector, all of whose scalars meet
-            i.append(np.full(len(columns), n_rows))
-            j.append(columns)
-            n_rows += 1
-    rows, columns = np.concatenate(i), n_rows + np.concatenate(j)
-    size = n_rows + n
-    _, label = connected_components(
-        sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), directed=False
-    )
-    return np.unique(label[n_rows:], return_inverse=True)[1] if n else np.zeros(0, dtype=int)
-
-
-def _labels(rows: Rows, label: np.ndarray) -> np.ndarray:
-    """The part that each row belongs to, -1 for rows without a variable."""
-    found = np.full(len(rows), -1)
-    some = np.diff(rows.sparse.indptr) > 0
-    found[some] = label[rows.sparse.indices[rows.sparse.indptr[:-1][some]]]
-    for _, columns in rows.dense:
-        found[:] = label[columns[0]]
-    return found

@@ -3,23 +3,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.engine.blocks.rows import Rows
+from heliograph.engine.blocks.rows import Rows, image, joined, pull
 
-__all__ = ["Block", "Known", "components"]
+__all__ = ["Block", "Known", "components", "joined_known", "known_log_density", "known_shift"]
+
+_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Known(NamedTuple):
-    """Rows whose weight is known: ``log N(target; rows, 1 / weight)`` summed, and `log_constant` besides."""
+    """Rows whose weight is known: ``log N(0; rows, 1 / weight)`` summed; data and prior means are in the constants."""
 
     rows: Rows
-    target: np.ndarray  # (n,)
     weight: np.ndarray  # (n,) precisions
-    log_constant: float
+
+
+def joined_known(known: Sequence[Known], n_columns: int) -> Known:
+    """All of them as one."""
+    if len(known) == 1:
+        return known[0]
+    rows = joined([k.rows for k in known], n_columns)
+    return Known(rows, np.concatenate([np.zeros(0), *(k.weight for k in known)]))
+
+
+def known_shift(known: Sequence[Known], n_columns: int) -> np.ndarray:
+    """The information ``A' diag(weight) (0 - constant)`` of the rows of known weight."""
+    total = np.zeros(n_columns)
+    for rows, weight in known:
+        if rows.constant.any():
+            total -= pull(rows, weight * rows.constant)
+    return total
+
+
+def known_log_density(known: Sequence[Known], mean: np.ndarray) -> float:
+    """``log`` density of the rows of known weight at values of the base scalars."""
+    total = 0.0
+    for rows, weight in known:
+        gap = rows.constant + image(rows, mean)
+        total += 0.5 * float(np.log(weight).sum() - len(gap) * _LOG_2PI - (weight * gap) @ gap)
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +58,8 @@ class Block:
     n_columns: int  # base scalars
     rows: dict[int, Rows]  # node -> the expression of every entry (of every component, for vectors)
     base: dict[int, np.ndarray]  # node with a distribution of its own -> its columns, -1 where it was observed
-    known: Known
+    known: tuple[Known, ...]
+    log_constant: float  # of the known rows' density, besides their own terms
 
 
 def components(entries: np.ndarray, d: int) -> np.ndarray:

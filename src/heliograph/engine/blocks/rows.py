@@ -27,8 +27,10 @@ __all__ = [
     "over",
     "pull",
     "scale",
+    "shifted",
     "take",
     "touched",
+    "transposed",
 ]
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
@@ -61,9 +63,11 @@ def constants(values: np.ndarray, n_columns: int) -> Rows:
 
 def base(columns: np.ndarray, n_columns: int, known: np.ndarray | None = None) -> Rows:
     """Base scalars as they are; where a column is -1 the row is the known value."""
-    columns = np.asarray(columns).reshape(-1)
+    columns = np.asarray(columns, dtype=np.int32).reshape(-1)
     n = len(columns)
     free = columns >= 0
+    if free.all():
+        return Rows(_even(np.ones((n, 1)), columns[:, None], n_columns), (), np.zeros(n))
     indptr = np.concatenate([[0], np.cumsum(free)])
     sparse = sp.csr_array((np.ones(int(free.sum())), columns[free], indptr), shape=(n, n_columns))
     constant = np.zeros(n) if known is None else np.where(free, 0.0, np.asarray(known, dtype=float).reshape(-1))
@@ -74,15 +78,26 @@ def take(rows: Rows, index: np.ndarray | None) -> Rows:
     """Some rows, in the order of `index`; None: all of them."""
     if index is None:
         return rows
-    return Rows(rows.sparse[index], tuple((x[index], columns) for x, columns in rows.dense), rows.constant[index])
+    s, k = rows.sparse, _length(rows)
+    if k:
+        sparse = _even(s.data.reshape(-1, k)[index], s.indices.reshape(-1, k)[index], s.shape[1])
+    else:
+        sparse = s[index]
+    return Rows(sparse, tuple((x[index], columns) for x, columns in rows.dense), rows.constant[index])
 
 
-def scale(rows: Rows, factor: np.ndarray) -> Rows:
-    """Every row times its own number."""
-    factor = np.broadcast_to(np.asarray(factor, dtype=float), (len(rows),))
+def scale(rows: Rows, factor: np.ndarray | float) -> Rows:
+    """Every row times its own number, or all times one."""
     s = rows.sparse
-    sparse = sp.csr_array((s.data * np.repeat(factor, np.diff(s.indptr)), s.indices, s.indptr), shape=s.shape)
-    return Rows(sparse, tuple((factor[:, None] * x, c) for x, c in rows.dense), factor * rows.constant)
+    each = factor if isinstance(factor, float) else np.repeat(factor, np.diff(s.indptr))
+    beside = factor if isinstance(factor, float) else np.reshape(factor, (-1, 1))
+    sparse = sp.csr_array((s.data * each, s.indices, s.indptr), shape=s.shape) if s.nnz else s
+    return Rows(sparse, tuple((beside * x, c) for x, c in rows.dense), factor * rows.constant)
+
+
+def shifted(rows: Rows, constant: np.ndarray) -> Rows:
+    """Every row plus its own number."""
+    return Rows(rows.sparse, rows.dense, rows.constant + constant)
 
 
 def add(a: Rows, b: Rows) -> Rows:
@@ -94,13 +109,36 @@ def add(a: Rows, b: Rows) -> Rows:
             dense[same[0]] = (dense[same[0]][0] + x, columns)
         else:
             dense.append((x, columns))
-    sparse = b.sparse if not a.sparse.nnz else a.sparse if not b.sparse.nnz else a.sparse + b.sparse
-    return Rows(sparse, tuple(dense), a.constant + b.constant)
+    return Rows(_sum(a, b), tuple(dense), a.constant + b.constant)
+
+
+def _sum(a: Rows, b: Rows) -> Any:
+    s, t = a.sparse, b.sparse
+    if not s.nnz or not t.nnz:
+        return s if s.nnz else t
+    if _length(a) == _length(b) == 1 and not (s.indices == t.indices).any():  # x[i] - x[j], without SciPy's merging
+        columns = np.stack([s.indices, t.indices], axis=1)
+        return _even(np.stack([s.data, t.data], axis=1), columns, s.shape[1])
+    return s + t
+
+
+def _length(rows: Rows) -> int:
+    """The number of entries of every row, where it is the same and not large; otherwise 0."""
+    s, n = rows.sparse, len(rows)
+    k = s.nnz // n if n else 0
+    return k if 0 < k <= _SHORT and s.nnz == k * n and bool((np.diff(s.indptr) == k).all()) else 0
+
+
+def _even(data: np.ndarray, columns: np.ndarray, n_columns: int) -> Any:
+    """A CSR matrix from (n, k) coefficients and columns."""
+    n, k = data.shape
+    ends = np.arange(0, n * k + 1, k, dtype=columns.dtype)
+    return sp.csr_array((data.reshape(-1), columns.reshape(-1), ends), shape=(n, n_columns))
 
 
 def minus(a: Rows, b: Rows) -> Rows:
     """The difference, row by row."""
-    return add(a, scale(b, np.full(len(b), -1.0)))
+    return add(a, scale(b, -1.0))
 
 
 def apply(matrix: Any, rows: Rows) -> Rows:
@@ -168,11 +206,19 @@ def over(rows: Rows, matrix: np.ndarray, part: slice | None = None) -> np.ndarra
 
 
 def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
-    """``A' value``."""
+    """``A' value``, over the base scalars."""
     total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
     for x, columns in rows.dense:
         total[columns] += x.T @ value
     return total
+
+
+def transposed(rows: Rows) -> np.ndarray:
+    """``A'``, dense."""
+    whole = rows.sparse.T.toarray()
+    for x, columns in rows.dense:
+        whole[columns] += x.T
+    return whole
 
 
 def is_base(rows: Rows) -> bool:

@@ -3,22 +3,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg as sl
-import scipy.sparse as sp
 
-from heliograph.engine.blocks.records import Known
-from heliograph.engine.blocks.rows import Rows, image, over, pull, take
+from heliograph.engine.blocks.line import line_solver
+from heliograph.engine.blocks.planned import PlannedSolver
+from heliograph.engine.blocks.records import Known, known_log_density, known_shift
+from heliograph.engine.blocks.rows import Rows, image, over, pull, take, transposed
 from heliograph.engine.blocks.system import Sites, VectorSites
 from heliograph.numerics import sparse
 
-__all__ = ["SparseSolution", "SparseSystem", "as_numeric"]
+__all__ = ["SparseSolution", "SparseSystem"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _FEW = 64  # rows whose covariance is solved for at a time
+
+
+class Solver(Protocol):
+    """Factorises the precision of a block."""
+
+    flops: float  # of one factorisation with all variances
+
+    def factorise(self, sites: Sites) -> Any:
+        """The precision under the sites, factorised; raises `NotPositiveDefiniteError`."""
+        ...
+
+    def log_determinant(self, factor: Any) -> float:
+        """Of the precision."""
+        ...
+
+    def solve(self, factor: Any, right: np.ndarray) -> np.ndarray:
+        """Solve for right-hand sides (N,) or (N, c)."""
+        ...
+
+    def invert(self, factor: Any) -> Any:
+        """The covariances of scalars that share a row."""
+        ...
+
+    def variances(self, inverse: Any) -> np.ndarray:
+        """Variances of the rows that are wanted in every sweep."""
+        ...
+
+    def vector_covariances(self, inverse: Any) -> list[np.ndarray]:
+        """Covariances ``(m, d, d)`` of every vector site."""
+        ...
+
+    def covariance(self, factor: Any, rows: Rows, others: Rows) -> np.ndarray:
+        """Covariances of a few rows with others."""
+        ...
+
+    def sample(self, rng: np.random.Generator, factor: Any, n: int) -> np.ndarray:
+        """Draws (n, N) around 0."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +66,15 @@ class SparseSolution:
     """The joint belief of the base scalars."""
 
     mean: np.ndarray  # (N,)
-    factor: sparse.Factor
+    solver: Solver
+    factor: Any  # of the solver
     log_det: float  # of the precision, given what is fixed
     gain: np.ndarray | None = None  # (N, m) what exact values take from the covariance: gain gain'
 
     @cached_property
-    def inverse(self) -> sparse.Inverse:
+    def inverse(self) -> Any:
         """The covariances of neighbours."""
-        return sparse.invert(self.factor)
+        return self.solver.invert(self.factor)
 
     @property
     def n_free(self) -> int:
@@ -44,51 +85,43 @@ class SparseSolution:
 class SparseSystem:
     """The linear system of one block."""
 
-    def __init__(self, known: Known, rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()) -> None:
+    def __init__(
+        self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
+    ) -> None:
         """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites.
 
         `vectors` are the rows of vector sites, with their dimension. Raises `sparse.TooExpensiveError` beyond the budget.
         """
         self.known, self.shown = known, rows
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
-        parts = [as_numeric(r) for r in (known.rows, rows)] + [as_numeric(r, d) for r, d in vectors]
-        self.plan = sparse.analyse(parts)
-        if not self.plan.affordable:
-            raise sparse.TooExpensiveError(
-                f"a joint solve takes {self.plan.flops:.1e} operations and {self.plan.bytes:.1e} bytes"
-            )
-        self._shown = sparse.place(self.plan, parts[1])
-        self._sites = self._shown if n_sites == len(rows) else sparse.place(self.plan, as_numeric(self.site_rows))
-        self._vectors = [sparse.place(self.plan, p) for p in parts[2:]]
-        self._vector_rows = vectors
-        placed = sparse.place(self.plan, parts[0], queried=False)
-        self._values = sparse.gram(placed, known.weight)
-        self._shift = pull(known.rows, known.weight * (known.target - known.rows.constant))
+        line = line_solver(known, rows, n_sites, vectors)
+        self.solver: Solver = PlannedSolver(known, rows, n_sites, vectors) if line is None else line
+        self._vectors = vectors
+        self._shift = known_shift(known, rows.n_columns)
 
     def solve(self, sites: Sites) -> SparseSolution | None:
         """The joint belief under the sites; None where it is not a distribution."""
-        values, b = self._values.copy(), self._shift.copy()
+        b = self._shift
         if len(sites.tau):
-            values += sparse.gram(self._sites, sites.tau)
-            b += pull(self.site_rows, sites.shift - sites.tau * self.site_rows.constant)
-        for placed, site in zip(self._vectors, sites.vectors, strict=True):
-            values += sparse.gram(placed, site.precision)
-            b += pull(site.rows, _vector_information(site))
-        if not np.isfinite(values).all() or not np.isfinite(b).all():
+            b = b + pull(self.site_rows, sites.shift - sites.tau * self.site_rows.constant)
+        for site in sites.vectors:
+            b = b + pull(site.rows, _vector_information(site))
+        if not np.isfinite(b.sum()):
             return None
         try:
-            factor = sparse.factorise(self.plan, values)
+            factor = self.solver.factorise(sites)
         except sparse.NotPositiveDefiniteError:
             return None
-        solution = SparseSolution(sparse.solve(factor, b), factor, factor.log_determinant)
+        mean, log_det = self.solver.solve(factor, b), self.solver.log_determinant(factor)
+        solution = SparseSolution(mean, self.solver, factor, log_det)
         if sites.fixed is None:
             return solution
         assert sites.values is not None
-        return _conditioned(solution, take(self.site_rows, sites.fixed), sites.values)
+        return self._conditioned(solution, take(self.site_rows, sites.fixed), sites.values)
 
     def marginals(self, solution: SparseSolution) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the rows that are wanted in every sweep."""
-        variance = sparse.variances(solution.inverse, self._shown)
+        variance = self.solver.variances(solution.inverse)
         if solution.gain is not None:
             variance = np.maximum(variance - (over(self.shown, solution.gain) ** 2).sum(axis=1), 0.0)
         variance = np.where(variance > 0, variance, 0.0)
@@ -97,11 +130,10 @@ class SparseSystem:
     def vector_moments(self, solution: SparseSolution) -> list[tuple[np.ndarray, np.ndarray]]:
         """Means and covariances of every vector site, by port."""
         found = []
-        for placed, (rows, d) in zip(self._vectors, self._vector_rows, strict=True):
-            covariance = sparse.variances(solution.inverse, placed).reshape(-1, d, d)
+        for (rows, d), covariance in zip(self._vectors, self.solver.vector_covariances(solution.inverse), strict=True):
             if solution.gain is not None:
                 gone = over(rows, solution.gain).reshape(len(covariance), d, -1)
-                covariance = covariance - gone @ gone.transpose(0, 2, 1)
+                covariance -= gone @ gone.transpose(0, 2, 1)
             found.append((self.means(rows, solution).reshape(-1, d), covariance))
         return found
 
@@ -128,14 +160,14 @@ class SparseSystem:
 
     def covariance(self, rows: Rows, others: Rows, solution: SparseSolution) -> np.ndarray:
         """Covariances of some rows with others, by solves."""
-        found = sparse.covariance(solution.factor, as_numeric(rows), as_numeric(others))
+        found = self.solver.covariance(solution.factor, rows, others)
         if solution.gain is None:
             return found
         return found - over(rows, solution.gain) @ over(others, solution.gain).T
 
     def sample(self, rng: np.random.Generator, solution: SparseSolution, n: int) -> np.ndarray:
         """Draws of the base scalars."""
-        draws = sparse.sample(rng, solution.factor, n)
+        draws = self.solver.sample(rng, solution.factor, n)
         if solution.gain is not None:  # what is fixed does not vary: project it out
             half = np.linalg.lstsq(solution.gain, draws.T, rcond=None)[0]
             draws = draws - (solution.gain @ half).T
@@ -145,56 +177,21 @@ class SparseSystem:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
         return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
 
-
-def known_log_density(known: Known, mean: np.ndarray) -> float:
-    """``log`` density of the rows of known weight at values of the base scalars."""
-    gap = known.target - known.rows.constant - image(known.rows, mean)
-    density = 0.5 * (np.log(known.weight).sum() - len(gap) * _LOG_2PI - (known.weight * gap) @ gap)
-    return float(density) + known.log_constant
-
-
-def as_numeric(rows: Rows, width: int = 1) -> sparse.Rows:
-    """Rows as the solver takes them: dense parts over neighbouring scalars stay dense."""
-    whole, dense = rows.sparse, []
-    for x, columns in rows.dense:
-        if (np.diff(columns) == 1).all():
-            dense.append(sparse.Dense(0, int(columns[0]), x))
-        else:
-            part = sp.coo_array(x)
-            shape = (len(rows), rows.n_columns)
-            whole = whole + sp.csr_array(
-                sp.coo_array((part.data, (part.coords[0], columns[part.coords[1]])), shape=shape)
-            )
-    entries = sp.coo_array(whole)
-    return sparse.make_rows(
-        rows.n_columns, entries.coords[0], entries.coords[1], entries.data, n_rows=len(rows), constant=rows.constant,
-        width=width, dense=dense,
-    )  # fmt: skip
+    def _conditioned(self, solution: SparseSolution, rows: Rows, values: np.ndarray) -> SparseSolution | None:
+        """The belief given that some expressions have exactly these values."""
+        columns = transposed(rows)
+        solved = self.solver.solve(solution.factor, columns)  # (N, m)
+        gap = values - rows.constant - image(rows, solution.mean)
+        try:
+            lower = np.linalg.cholesky(columns.T @ solved)
+        except np.linalg.LinAlgError:
+            return None  # two values of one expression
+        gain = sl.solve_triangular(lower, solved.T, lower=True, check_finite=False).T
+        mean = solution.mean + gain @ sl.solve_triangular(lower, gap, lower=True, check_finite=False)
+        log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
+        return replace(solution, mean=mean, log_det=log_det, gain=gain)
 
 
 def _vector_information(site: VectorSites) -> np.ndarray:
     constant = site.rows.constant.reshape(site.shift.shape)
     return (site.shift - np.einsum("mij,mj->mi", site.precision, constant)).reshape(-1)
-
-
-def _conditioned(solution: SparseSolution, rows: Rows, values: np.ndarray) -> SparseSolution | None:
-    """The belief given that some expressions have exactly these values."""
-    columns = _columns_of(rows)
-    solved = sparse.solve(solution.factor, columns)  # (N, m)
-    gap = values - rows.constant - image(rows, solution.mean)
-    try:
-        lower = np.linalg.cholesky(columns.T @ solved)
-    except np.linalg.LinAlgError:
-        return None  # two values of one expression
-    gain = sl.solve_triangular(lower, solved.T, lower=True, check_finite=False).T
-    mean = solution.mean + gain @ sl.solve_triangular(lower, gap, lower=True, check_finite=False)
-    log_det = solution.log_det + 2 * float(np.log(np.diag(lower)).sum())
-    return SparseSolution(mean, solution.factor, log_det, gain)
-
-
-def _columns_of(rows: Rows) -> np.ndarray:
-    """``A'``, dense."""
-    whole = rows.sparse.T.toarray()
-    for x, columns in rows.dense:
-        whole[columns] += x.T
-    return whole

@@ -56,6 +56,8 @@ class BlackBox(Factor):
             data_ranks=dict(data_ranks or {}),
         )
         self.operators: dict[str, Any] = {}  # key -> operator, shared by every model that uses this factor
+        # inputs that came as one vector -> the operators that learned this form of the factor (`joint`)
+        self.form_operators: dict[tuple[str, ...], dict[str, Any]] = {}
         self.n_asked = 0  # messages that the oracle was asked for
         self.n_messages = 0
         self.n_evaluations = 0  # of the function
@@ -133,6 +135,12 @@ class BlackBox(Factor):
             seconds_oracle=reply.seconds_oracle + calls.seconds,
         )
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values of the function itself, which stand for their means too."""
+        inputs = {p: m.point if isinstance(m := incoming[p], Family) else m for p in self.sampler.inputs}
+        values = evaluate(rng, self.sampler, inputs, incoming[self.child].size)
+        return values, values, np.zeros(values.shape)
+
     def operator(self, choice: Any = "learned") -> Any:
         """The factor's own operator of a kind: made when first wanted, the same one ever after.
 
@@ -175,7 +183,7 @@ class BlackBox(Factor):
 
     def forget(self) -> None:
         """Forget everything that was learned, and the counts."""
-        self.operators, self._automatic = {}, AutomaticOracle()
+        self.operators, self.form_operators, self._automatic = {}, {}, AutomaticOracle()
         self.n_asked = self.n_messages = self.n_evaluations = 0
 
     # ---- messages outside a graph -------------------------------------------------------------------------------

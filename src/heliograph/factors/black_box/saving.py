@@ -28,6 +28,7 @@ class Learned(Protocol):
     data_ranks: ClassVar[dict[str, int]]
     sampler: Sampler
     operators: dict[str, Any]
+    form_operators: dict[tuple[str, ...], dict[str, Any]]
     dimension: int | None
     n_asked: int
     n_messages: int
@@ -37,17 +38,30 @@ class Learned(Protocol):
 def save_factor(factor: Learned, path: str | os.PathLike[str]) -> None:
     """Write all that the factor has learned to `path`, replacing what was there in one step."""
     arrays: dict[str, np.ndarray] = {}
-    header: dict[str, Any] = {"factor": _described(factor.sampler, factor), "operators": []}
-    for k, (key, operator) in enumerate(factor.operators.items()):
+    header: dict[str, Any] = {"factor": _described(factor.sampler, factor)}
+    header["operators"] = _kept(factor.name, factor.operators, "", arrays)
+    header["forms"] = [
+        {"joined": list(joined), "operators": _kept(factor.name, operators, f"form {k}/", arrays)}
+        for k, (joined, operators) in enumerate(factor.form_operators.items())
+    ]
+    write_archive(path, arrays, header)
+
+
+def _kept(
+    factor: str, operators: Mapping[str, Any], prefix: str, arrays: dict[str, np.ndarray]
+) -> list[dict[str, Any]]:
+    """Descriptions of operators; their arrays are put among the others."""
+    described: list[dict[str, Any]] = []
+    for k, (key, operator) in enumerate(operators.items()):
         if not all(hasattr(operator, name) for name in ("state", "settings", "name")):
             raise ModelError(
-                f"operator {key!r} of factor {factor.name!r} has no state() and cannot be saved; drop it from "
+                f"operator {key!r} of factor {factor!r} has no state() and cannot be saved; drop it from "
                 "factor.operators first"
             )
         inside, state = operator.state()
-        arrays |= {f"{k}/{name}": a for name, a in inside.items()}
-        header["operators"].append({"name": operator.name, "settings": operator.settings, "state": state})
-    write_archive(path, arrays, header)
+        arrays |= {f"{prefix}{k}/{name}": a for name, a in inside.items()}
+        described.append({"name": operator.name, "settings": operator.settings, "state": state})
+    return described
 
 
 def read_into(factor: Learned, path: str | os.PathLike[str]) -> None:
@@ -83,11 +97,21 @@ def take(factor: Learned, arrays: Mapping[str, np.ndarray], header: Mapping[str,
             f"{' with rng' if theirs[2] else ''}, and {sampler.name}({', '.join(ours[0])}) -> {ours[1]}"
             f"{' with rng' if ours[2] else ''} is another: load it with the function it was made of"
         )
-    operators = {}
-    for k, entry in enumerate(header["operators"]):
-        operator = operator_from_state(entry["name"], entry["settings"], below(arrays, f"{k}/"), entry["state"])
-        operators[operator.key] = operator
+    operators = _operators(header["operators"], arrays)
+    forms = {
+        tuple(form["joined"]): _operators(form["operators"], below(arrays, f"form {k}/"))
+        for k, form in enumerate(header.get("forms", ()))  # files before 0.3 have none
+    }
     counts = {name: int(described["counts"][name]) for name in ("n_asked", "n_messages", "n_evaluations")}
     # nothing below can fail: the factor changes whole or not at all
-    factor.operators = operators
+    factor.operators, factor.form_operators = operators, forms
     vars(factor).update(counts)
+
+
+def _operators(described: list[dict[str, Any]], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The operators that a file describes, by their keys."""
+    found: dict[str, Any] = {}
+    for k, entry in enumerate(described):
+        operator = operator_from_state(entry["name"], entry["settings"], below(arrays, f"{k}/"), entry["state"])
+        found[operator.key] = operator
+    return found

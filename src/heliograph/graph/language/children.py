@@ -14,7 +14,7 @@ from heliograph.graph.check import check_number, check_observed, observed_shape
 from heliograph.graph.contradictions import check_plate
 from heliograph.graph.draft import Draft
 from heliograph.graph.placing import place
-from heliograph.graph.plating import Data, Ports, check_distinct, make_plate, plate_shape
+from heliograph.graph.plating import Data, Ports, check_distinct, make_plate, plate_shape, unattached
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Edge, Plate
 from heliograph.numerics.checks import in_words
@@ -126,6 +126,8 @@ def likelihood(draft: Draft, name: str, factor: Factor, port: str, x: Quantity, 
         ) from None
     seen = ~np.isnan(np.broadcast_to(counts, full))
     draft.take_name(name)
+    place(draft, x.node)
+    draft.note_counts(name, unattached(draft, factor, {port: x}, data, full))
     if not seen.any():
         return
     if not seen.all():

@@ -106,8 +106,12 @@ def poisson(draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any) ->
         raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
     want(name, what, z, Gamma if what == "rate" else Gaussian)
     factor: Factor = Poisson() if what == "rate" else PoissonLog()
-    counts = check_counts(name, "observed", observed)
-    likelihood(draft, name, factor, "rate" if what == "rate" else "z", z, {"count": counts})
+    likelihood(draft, name, factor, "rate" if what == "rate" else "z", z, {"count": _counts(name, observed)})
+
+
+def _counts(name: str, observed: Any) -> np.ndarray:
+    """Observed counts, NaN where there are none."""
+    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed)
 
 
 def binomial(draft: Draft, name: str, n: Any, p: Any, observed: Any) -> None:
@@ -115,7 +119,7 @@ def binomial(draft: Draft, name: str, n: Any, p: Any, observed: Any) -> None:
     if not isinstance(p, Quantity):
         raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
     want(name, "p", p, Beta)
-    trials, counts = check_counts(name, "n", n), check_counts(name, "observed", observed)
+    trials, counts = check_counts(name, "n", n), _counts(name, observed)
     if np.isnan(trials).any():
         raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
     try:

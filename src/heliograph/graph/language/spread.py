@@ -58,7 +58,7 @@ def read_spread(name: str, spread: Spread, mean: Any = None) -> Width:
         if isinstance(value, Quantity):
             raise UnsupportedError(
                 f"variable {name!r}: a random {what} ({value.name!r}) has no factor; "
-                "give a Gamma variable as precision= instead"
+                "give a Gamma variable as sd= or precision= instead, or a hyper-parameter such as model.half_normal(...)"
             )
     if isinstance(spread.precision, Quantity):
         return Width(precision=want(name, "precision", spread.precision, Gamma))

@@ -1,0 +1,44 @@
+# pyright: basic
+"""Which parts of a block hang together: base scalars that rows join, directly or by others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heliograph.engine.blocks.rows import Rows
+from heliograph.graph.sparse import connected_parts
+
+__all__ = ["parts_of_rows", "parts_of_scalars"]
+
+
+def parts_of_scalars(groups: Sequence[tuple[Rows, int]], n: int) -> np.ndarray:
+    """The number of the connected part that each of `n` base scalars belongs to; every d rows of a group are one vector."""
+    if any(len(columns) == n for rows, _ in groups for _, columns in rows.dense):
+        return np.zeros(n, dtype=int)  # one vector, all of whose scalars meet
+    a, b = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+    for rows, d in groups:  # the first scalar of a row with each of the others
+        s = rows.sparse
+        starts = s.indptr[::d]
+        count = np.diff(starts)
+        later = np.ones(len(s.indices), dtype=bool)
+        later[starts[:-1][count > 0]] = False
+        long = count > 1
+        a.append(np.repeat(s.indices[starts[:-1][long]], count[long] - 1))
+        b.append(s.indices[later])
+        for _, columns in rows.dense:  # every row holds all of these, beside its own
+            beside = np.concatenate([columns, rows.dense[0][1], s.indices])
+            a.append(np.full(len(beside), columns[0]))
+            b.append(beside)
+    return connected_parts(n, np.concatenate(a), np.concatenate(b))
+
+
+def parts_of_rows(rows: Rows, part: np.ndarray) -> np.ndarray:
+    """The part that each row belongs to, -1 for rows without a variable."""
+    found = np.full(len(rows), -1)
+    some = np.diff(rows.sparse.indptr) > 0
+    found[some] = part[rows.sparse.indices[rows.sparse.indptr[:-1][some]]]
+    for _, columns in rows.dense:
+        found[:] = part[columns[0]]
+    return found

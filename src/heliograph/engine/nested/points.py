@@ -1,0 +1,170 @@
+"""The model at given values of its hyper-parameters: EP run to its end there, and the gradient of the evidence without a sweep."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.engine.compiled import compile_model
+from heliograph.engine.options import InferOptions
+from heliograph.engine.posterior import Posterior
+from heliograph.engine.run import Run
+from heliograph.engine.tables import Snapshot
+from heliograph.errors import HeliographError
+from heliograph.graph.check import check_graph
+from heliograph.graph.draft import Draft
+from heliograph.graph.hyper import Hyper
+from heliograph.graph.records import Graph
+from heliograph.graph.replay import Replay
+from heliograph.graph.symbols import Values
+
+__all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
+
+_STEP = 1e-3  # of a prior's width, for central differences at fixed messages
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What EP found at one value of the hyper-parameters."""
+
+    u: np.ndarray  # (d,) on the unconstrained scale
+    log_density: float  # log evidence + log prior of u; -inf where EP gave nothing
+    gradient: np.ndarray  # (d,) of the log density; NaN where it was not wanted
+    model: Replay | None = None
+    posterior: Posterior | None = None
+    graph: Graph | None = None  # of the run
+
+    @property
+    def good(self) -> bool:
+        """Whether EP gave an answer."""
+        return bool(np.isfinite(self.log_density))
+
+
+def values_of(hypers: Sequence[Hyper], u: np.ndarray) -> dict[str, np.ndarray]:
+    """The values of hyper-parameters by name; the last axis of u holds their unconstrained numbers one after the other."""
+    found: dict[str, np.ndarray] = {}
+    start = 0
+    for h in hypers:
+        found[h.name] = h.prior.value(u[..., start : start + h.prior.n])
+        start += h.prior.n
+    return found
+
+
+def log_prior(hypers: Sequence[Hyper], u: np.ndarray) -> float:
+    """The log density of the prior on the unconstrained scale."""
+    total, start = 0.0, 0
+    for h in hypers:
+        total += float(h.prior.log_density(u[start : start + h.prior.n]))
+        start += h.prior.n
+    return total
+
+
+class Effort(NamedTuple):
+    """What evaluations have cost so far."""
+
+    n_evaluations: int = 0  # EP run to its end
+    n_failed: int = 0  # of these, without an answer
+    n_sweeps: int = 0
+    n_frozen: int = 0  # evidences at fixed messages
+
+
+class Evaluator:
+    """Runs EP at values of the hyper-parameters, each from the messages of the nearest value before."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        hypers: Sequence[Hyper],
+        options: InferOptions,
+        pinned: Values | None = None,
+        centre: np.ndarray | None = None,
+    ) -> None:
+        """`pinned` holds values of further hyper-parameters; `centre` is where to begin, the middle of the prior by default."""
+        self.hypers = tuple(hypers)
+        self._pinned = dict(pinned or {})
+        self.points: list[Point] = []
+        self.effort = Effort()
+        self._draft = draft
+        pinned_variables = {h.name for h in draft.hypers if h.variable and h.name in self._pinned}
+        self._fixed = frozenset({h.name for h in hypers if h.variable} | pinned_variables)
+        seed = options.seed
+        if isinstance(seed, np.random.Generator):  # one draw, so that every value meets the same randomness
+            options = replace(options, seed=int(seed.integers(2**63)))
+        self._options = options
+        self.width = np.concatenate([h.prior.width for h in hypers])
+        self.centre = np.concatenate([h.prior.centre for h in hypers]) if centre is None else centre
+        self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
+
+    def at(self, u: np.ndarray, gradient: bool) -> Point:
+        """Run EP at u."""
+        point = self._evaluated(np.asarray(u, dtype=float), gradient)
+        effort = self.effort
+        self.effort = effort._replace(
+            n_evaluations=effort.n_evaluations + 1,
+            n_failed=effort.n_failed + (not point.good),
+            n_sweeps=effort.n_sweeps + (0 if point.posterior is None else point.posterior.n_sweeps),
+        )
+        if point.good:
+            self.points.append(point)
+        return point
+
+    def _evaluated(self, u: np.ndarray, gradient: bool) -> Point:
+        nothing = Point(u, -np.inf, np.full(len(u), np.nan))
+        first = not self.points
+        try:
+            with warnings.catch_warnings():
+                if not first:
+                    warnings.simplefilter("ignore")  # the first point has said it
+                model = self._model(u)
+                posterior, graph = self._run(model, u)
+                log_evidence = posterior.log_evidence
+        except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
+            if first:  # nothing is known to work: say what is wrong
+                raise
+            return nothing
+        if not np.isfinite(log_evidence):
+            return nothing
+        point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, model, posterior, graph)
+        if not gradient:
+            return point
+        return replace(point, gradient=self._gradient(u, posterior.messages()))
+
+    def _model(self, u: np.ndarray) -> Replay:
+        return Replay(self._draft, {**self._pinned, **values_of(self.hypers, u)}, self._fixed)
+
+    def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
+        graph = model.graph.snapshot()
+        check_graph(graph)
+        compiled = compile_model(graph, self._options.structure)
+        warm = self._nearest(u)
+        run = Run(compiled, self._options, warm)
+        if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
+            run = Run(compiled, self._options)  # from where it is nothing that this value can begin with
+        info, converged = deque(run.sweeps(), maxlen=1).pop()
+        return run.posterior(info, converged), compiled.graph
+
+    def _nearest(self, u: np.ndarray) -> Snapshot | None:
+        """The messages of the nearest point so far."""
+        if not self.points:
+            return None
+        near = min(self.points, key=lambda p: float(np.sum((self.metric @ (p.u - u)) ** 2)))
+        assert near.posterior is not None
+        return near.posterior.messages()
+
+    # ---- the gradient at fixed messages ---------------------------------------------------------------------
+    def _gradient(self, u: np.ndarray, messages: Snapshot) -> np.ndarray:
+        """Central differences of EP's log evidence at fixed messages: at a fixed point it does not change with them."""
+        steps = np.diag(_STEP * self.width)
+        found = [(self._frozen(u + s, messages) - self._frozen(u - s, messages)) / (2.0 * s.sum()) for s in steps]
+        return np.array(found)
+
+    def _frozen(self, u: np.ndarray, messages: Snapshot) -> float:
+        self.effort = self.effort._replace(n_frozen=self.effort.n_frozen + 1)
+        graph = self._model(u).graph.snapshot()
+        run = Run(compile_model(graph, self._options.structure), self._options, messages)
+        return run.log_evidence() + log_prior(self.hypers, u)

@@ -1,0 +1,209 @@
+"""The posterior of a model with hyper-parameters: a mixture of what EP found at their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from heliograph.engine.nested.integrating import Whole
+from heliograph.engine.nested.marginal import Marginal
+from heliograph.engine.nested.points import Point
+from heliograph.engine.nested.records import Integration
+from heliograph.engine.posterior import Posterior
+from heliograph.engine.trace import Trace
+from heliograph.engine.unsent import Unsent
+from heliograph.errors import ModelError
+from heliograph.families import Family, Mixture
+from heliograph.families.coordinates import event_size, logs_of
+from heliograph.graph.records import Graph
+from heliograph.graph.symbols import Symbol
+from heliograph.graph.variable import Variable
+from heliograph.numerics.checks import short
+
+__all__ = ["IntegratedPosterior"]
+
+_NUMBERS = 2e7  # that the components of one belief may take: of very large variables fewer nodes are read
+
+
+class IntegratedPosterior:
+    """The beliefs of a model with hyper-parameters.
+
+    ``posterior[x]`` is a `Mixture` over the values of the hyper-parameters, read like a belief: mean, variance, sd, quantile,
+    interval, cdf, sample. ``posterior[theta]`` is the marginal of a hyper-parameter. Expressions are read as of any posterior.
+    """
+
+    def __init__(
+        self,
+        live: Graph,
+        whole: Whole,
+        values: Mapping[str, np.ndarray],
+        integration: Integration,
+        log_evidence: float,
+        doubts: str,
+    ) -> None:
+        """`values` holds the hyper-parameters at the nodes; `doubts` is empty, or says why the run has not converged."""
+        self._live, self._version = live, live.version
+        self._whole = whole
+        self._values = values
+        self.integration = integration
+        self.log_evidence = log_evidence  # of the whole model
+        self.converged = not doubts
+        self.status = "; ".join([doubts or "converged", *integration.remarks])
+
+    @property
+    def best(self) -> Posterior:
+        """The posterior at the best of the values that were tried; its standard deviations are too small."""
+        return self._at(max(self._whole.points, key=lambda p: p.log_density))
+
+    # ---- how the runs went --------------------------------------------------------------------------------------
+    @property
+    def trace(self) -> Trace:
+        """The history of the run at the best value."""
+        return self.best.trace
+
+    @property
+    def unsent(self) -> Unsent:
+        """The messages that could not be computed at the best value."""
+        return self.best.unsent
+
+    @property
+    def n_sweeps(self) -> int:
+        """The sweeps of all runs."""
+        return self.integration.n_sweeps
+
+    @property
+    def error_estimate(self) -> float:
+        """Nats that learned messages may have added to the posterior, the most at any value that counts."""
+        heavy = np.abs(self.integration.weights) > 0.01
+        found = [
+            p.posterior.error_estimate for p, h in zip(self._whole.points, heavy, strict=True) if h and p.posterior
+        ]
+        return float(np.max(found, initial=0.0))
+
+    @property
+    def structure(self) -> dict[str, str]:
+        """How each of the user's unobserved variables was kept: "joint" with others, or "factorised"."""
+        return self.best.structure
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+    def __getitem__(self, x: Variable | Symbol | str) -> Any:
+        if isinstance(x, Symbol):
+            return self._symbol(x)
+        if isinstance(x, str):
+            return self._marginal(x) if x in self._values else self._mixed([self._at(p)[x] for p in self._whole.points])
+        if not isinstance(x, Variable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(
+                f"a posterior is asked for a variable, a hyper-parameter or its name, not {type(x).__name__}"
+            )
+        self._check(x.model.graph, x.name)
+        if x.name in self._values:
+            whole = self._marginal(x.name)
+            return whole if x.index is None else _entries(whole, x.index)
+        return self._mixed([self._read(p, x) for p in self._whole.points])
+
+    def _check(self, graph: Graph, name: str) -> None:
+        if graph is not self._live:
+            raise ModelError(f"{name!r} belongs to another model than this posterior")
+        if graph.version != self._version:
+            raise ModelError(
+                f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
+                f"posterior[{name!r}], or run infer again"
+            )
+
+    def _symbol(self, x: Symbol) -> Marginal:
+        self._check(x.model.graph, x.name)
+        if x.hyper is not None:
+            return self._marginal(x.hyper.name)
+        n = len(self._whole.weights)
+        each = [x.at({k: v[i] for k, v in self._values.items()}) for i in range(n)]
+        return Marginal(x.name, np.stack(each), self._whole.weights)
+
+    def _marginal(self, name: str) -> Marginal:
+        return Marginal(name, self._values[name], self._whole.weights)
+
+    @staticmethod
+    def _at(point: Point) -> Posterior:
+        assert point.posterior is not None
+        return point.posterior
+
+    def _read(self, point: Point, x: Variable) -> Family:
+        assert point.model is not None
+        return self._at(point)[point.model.variable(x)]
+
+    def _mixed(self, beliefs: list[Family]) -> Mixture:
+        """What EP found at the points, interpolated at the nodes."""
+        first = beliefs[0]
+        shape, n = first.shape, first.size
+        fixed = first.reshape((n,)).is_point
+        coordinates = logs_of(type(first))
+        rows = [coordinates.encode(b.reshape((n,))) for b in beliefs]
+        found = np.stack([np.where(fixed[:, None], 0.0, r) for r in rows])  # (P, n, q)
+        if not np.isfinite(found).all():
+            raise ModelError("the belief of this variable is improper at some values of the hyper-parameters")
+        spread, weights = self._nodes(found[0].size)
+        at_nodes = np.tensordot(spread, found, axes=1)  # (K, n, q)
+        k, d = len(weights), event_size(first)
+        members, valid = coordinates.decode(at_nodes.reshape(k * n, -1), d)
+        if not valid.all():
+            raise ModelError(
+                "the belief of this variable cannot be interpolated between values of the hyper-parameters"
+            )
+        if fixed.any():
+            known = first.reshape((n,))[np.tile(np.arange(n), k)]
+            members = members.where(~np.tile(fixed, k), known)
+        return Mixture(weights, members.reshape((k, *shape)))
+
+    def _nodes(self, n_numbers: int) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix from points to nodes, and their weights; fewer, of equal weight, for very large variables."""
+        spread, weights = self._whole.spread, self._whole.weights
+        most = max(64, int(_NUMBERS / max(n_numbers, 1)))
+        if len(weights) <= most:
+            return spread, weights
+        order = np.lexsort(self._whole.u.T[::-1])
+        ends = np.cumsum(weights[order])
+        chosen = order[np.minimum(np.searchsorted(ends, (np.arange(most) + 0.5) / most), len(order) - 1)]
+        return spread[chosen], np.full(most, 1.0 / most)
+
+    def covariance(self, a: Variable, b: Variable) -> np.ndarray:
+        """The joint covariance of two variables or expressions: that at each value, and that of their means between values."""
+        for x in (a, b):
+            self._check(x.model.graph, x.name)
+        inside: list[np.ndarray] = []
+        means: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        for p in self._whole.points:
+            assert p.model is not None
+            left, right = p.model.variable(a), p.model.variable(b)
+            inside.append(self._at(p).covariance(left, right))
+            for found, x in zip(means, (left, right), strict=True):
+                found.append(np.asarray(self._at(p)[x].mean))
+        spread, weights = self._whole.spread, self._whole.weights
+        left, right = (spread @ np.stack([m.reshape(-1) for m in found]) for found in means)
+        between = (left - weights @ left).T @ (weights[:, None] * (right - weights @ right))
+        return np.tensordot(weights @ spread, np.stack(inside), axes=1) + between.reshape(inside[0].shape)
+
+    def as_prior(self) -> Mapping[str, Family]:
+        """The members with the means and variances of the user's unobserved variables by name, for the next batch."""
+        names = [n.name for n in self._live.nodes if n.given and n.observed is None and n.name not in self._values]
+        return {name: self[name].projected() for name in names}
+
+    def summary(self) -> str:
+        """Means and standard deviations of hyper-parameters and the user's variables, evidence, and how the runs went."""
+        rows = [("variable", "mean", "sd")]
+        free = [n.name for n in self._live.nodes if n.given and not n.fully_observed and n.name not in self._values]
+        for name in [*self._values, *free]:
+            belief = self[name]
+            rows.append((name, short(belief.mean), short(belief.sd)))
+        widths = [max(len(r[k]) for r in rows) for k in range(3)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+        lines += ["", f"log evidence {self.log_evidence:.6g}; {self.status}", repr(self.integration)]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"IntegratedPosterior({', '.join(self._values)} integrated over {self.integration.n_evaluations} evaluations)"
+
+
+def _entries(whole: Marginal, index: np.ndarray) -> Marginal:
+    flat = whole.values.reshape(len(whole.weights), -1)
+    return Marginal(whole.name, flat[:, index], whole.weights)

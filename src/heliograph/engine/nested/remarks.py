@@ -1,0 +1,87 @@
+"""What is said of an integration: several modes, scales that may be zero, data that say nothing, and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heliograph.engine.nested.integrating import Whole
+from heliograph.engine.nested.points import log_prior
+from heliograph.engine.nested.records import Integration
+from heliograph.graph.hyper import Hyper
+
+__all__ = ["doubts_of", "remarks_of"]
+
+_OPEN = 2.0  # nats by which the evidence at the lowest scale may fall short of the best: zero is not ruled out
+_UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, below which the data said nothing
+_HEAVY = 0.01  # share of the mass that makes a point count
+_BEYOND = 0.05  # share of the mass beyond what was explored, above which the result is not to be trusted
+
+
+def remarks_of(whole: Whole, hypers: Sequence[Hyper], fixed: Sequence[str]) -> tuple[str, ...]:
+    """Sentences for a reader, none of which makes the result wrong."""
+    found: list[str] = []
+    if len(whole.regions) > 1:
+        shares = [np.exp(r.log_mass - whole.log_mass) for r in whole.regions]
+        found.append(
+            f"{len(shares)} modes were found and integrated over, with {', '.join(f'{100 * s:.0f} %' for s in shares)} "
+            "of the mass; "
+            "there may be others"
+        )
+    start = 0
+    for h in hypers:
+        part = slice(start, start + h.prior.n)
+        found += _of_one(whole, hypers, h, part)
+        start += h.prior.n
+    if fixed:
+        found.append(
+            f"{', '.join(fixed)} took their best value: what depends on them has too small a standard deviation"
+        )
+    return tuple(found)
+
+
+def _of_one(whole: Whole, hypers: Sequence[Hyper], h: Hyper, part: slice) -> list[str]:
+    u, w = whole.u[:, part], whole.weights
+    mean = w @ u
+    sd = np.sqrt(w @ (u - mean) ** 2)
+    if (np.abs(mean - h.prior.centre) < _UNKNOWN * h.prior.width).all() and (
+        np.abs(sd / h.prior.width - 1.0) < _UNKNOWN
+    ).all():
+        return [f"the data say next to nothing about {h.name!r}: its posterior is its prior"]
+    positive = h.prior.words.startswith(("half_", "log_normal", "gamma"))
+    if not positive or h.prior.n > 1:
+        return []
+    evidence = np.array([p.log_density - log_prior(hypers, p.u) for p in whole.points])
+    lowest = int(np.argmin([p.u[part][0] for p in whole.points]))
+    value = h.prior.value(whole.points[lowest].u[part])
+    best = h.prior.value(mean)
+    if evidence[lowest] > evidence.max() - _OPEN and value < 0.3 * best:
+        return [f"{h.name!r} may be zero: the evidence at {float(value):.2g} is within {_OPEN:g} nats of the best"]
+    return []
+
+
+def doubts_of(whole: Whole, integration: Integration) -> str:
+    """Why the result is not to be trusted; empty where it is."""
+    found: list[str] = []
+    beyond = [r.flood.share for r in whole.regions if not r.flood.ended]
+    if beyond and max(beyond) > _BEYOND:
+        found.append(
+            f"the posterior of the hyper-parameters goes on beyond the {integration.n_evaluations} values that were tried; "
+            "give them narrower priors"
+        )
+    heavy = np.abs(integration.weights) > _HEAVY
+    points = [p for p, h in zip(whole.points, heavy, strict=True) if h and p.posterior is not None]
+    open_ = [p for p in points if p.posterior is not None and not p.posterior.converged]
+    if open_:
+        assert open_[0].posterior is not None
+        found.append(
+            f"EP did not converge at {len(open_)} of {len(points)} values of the hyper-parameters that count; at the first: "
+            f"{open_[0].posterior.status}"
+        )
+    if integration.n_failed > 0.2 * integration.n_evaluations:
+        found.append(
+            f"EP gave no answer at {integration.n_failed} of {integration.n_evaluations} values of the hyper-parameters; give them "
+            "narrower priors"
+        )
+    return "; ".join(found)

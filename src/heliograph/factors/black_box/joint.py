@@ -1,0 +1,105 @@
+"""A black box of which several inputs come as one vector, because they are jointly Gaussian.
+
+It is the same function. What is learned of this form is kept with the box, saved with it, and used by the next problem in
+which the same inputs are joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from heliograph.factors.base import Incoming
+from heliograph.factors.black_box.box import BlackBox
+from heliograph.factors.black_box.options import RunOptions
+from heliograph.families import MultivariateGaussian
+from heliograph.operators.protocol import Reply
+from heliograph.oracles import Sampler
+
+__all__ = ["JointBox", "joint_box"]
+
+
+def joint_box(box: BlackBox, joined: tuple[str, ...]) -> JointBox:
+    """The form of a black box that takes the inputs `joined` as one vector, at a port of their names joined by "+".
+
+    >>> from heliograph.factors.black_box import factor
+    >>> from heliograph.families import Gaussian
+    >>> @factor(output=Gaussian)
+    ... def distance(x, y):
+    ...     return np.hypot(x, y)
+    >>> joint_box(distance, ("x", "y")).ports
+    ('x+y', 'out')
+    """
+    return JointBox(box, joined)
+
+
+class JointBox(BlackBox):
+    """A black box with a vector port for several of its inputs."""
+
+    def __init__(self, box: BlackBox, joined: tuple[str, ...]) -> None:
+        self.box, self.joined = box, joined
+        self.port = "+".join(joined)
+        super().__init__(
+            _joint_sampler(box.sampler, joined, self.port),
+            dimension=box.dimension,
+            data_ranks={p: r for p, r in box.data_ranks.items() if p not in joined},
+            oracle=box.oracle,
+        )
+        vars(self)["families"] = {**vars(self)["families"], self.port: (MultivariateGaussian,)}
+        self.operators = box.form_operators.setdefault(joined, {})
+
+    def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
+        """As `BlackBox.send`; what it costs is counted by the box."""
+        before = self._counts()
+        try:
+            return super().send(to, incoming, options)
+        finally:
+            self._count(before)
+
+    def log_z(self, incoming: Incoming, power: float = 1.0, **settings: Any) -> np.ndarray:
+        """As `BlackBox.log_z`; what it costs is counted by the box."""
+        before = self._counts()
+        try:
+            return super().log_z(incoming, power, **settings)
+        finally:
+            self._count(before)
+
+    def _counts(self) -> tuple[int, int, int]:
+        return self.n_asked, self.n_messages, self.n_evaluations
+
+    def _count(self, before: tuple[int, int, int]) -> None:
+        asked, messages, evaluations = (a - b for a, b in zip(self._counts(), before, strict=True))
+        self.box.n_asked += asked
+        self.box.n_messages += messages
+        self.box.n_evaluations += evaluations
+
+    def __reduce__(self) -> Any:
+        """From the box, which is found by its name."""
+        return joint_box, (self.box, self.joined)
+
+
+def _joint_sampler(sampler: Sampler, joined: tuple[str, ...], port: str) -> Sampler:
+    """The same function of a vector and the other inputs."""
+    inputs = [p for p in sampler.inputs if p not in joined[1:]]
+    inputs[inputs.index(joined[0])] = port
+    return sampler._replace(function=_Split(sampler.function, joined, port), inputs=tuple(inputs))
+
+
+class _Split:
+    """A function whose vector argument is taken apart into the arguments of another; it can be sent to a worker if that can."""
+
+    def __init__(self, function: Callable[..., Any], joined: tuple[str, ...], port: str) -> None:
+        self.function, self.joined, self.port = function, joined, port
+        self.__name__, self.__qualname__ = (
+            getattr(function, "__name__", "factor"),
+            getattr(function, "__qualname__", "factor"),
+        )
+        self.__doc__ = function.__doc__
+
+    def __call__(self, **given: Any) -> Any:
+        vector = given.pop(self.port)
+        one = vector.ndim == 1  # a sample at a time: plain numbers, as the function would have them
+        parts = {name: float(vector[k]) if one else vector[..., k] for k, name in enumerate(self.joined)}
+        return self.function(**parts, **given)

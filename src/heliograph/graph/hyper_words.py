@@ -1,0 +1,93 @@
+"""The words of the modelling language for hyper-parameters; they are methods of `Builder`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.graph import hyper
+from heliograph.graph.check import check_number, check_positive
+from heliograph.graph.hyper import Hyper, HyperPrior
+from heliograph.graph.symbols import Symbol, has_symbols
+from heliograph.graph.variable import ModelLike, Variable
+from heliograph.numerics.checks import in_words
+
+__all__ = ["half_cauchy", "half_normal", "lkj", "log_normal", "uniform"]
+
+
+def half_normal(self: ModelLike, name: str, scale: float = 1.0, *, size: Any = None) -> Symbol:
+    """A positive hyper-parameter: the absolute value of a Gaussian with standard deviation `scale`.
+
+    Hyper-parameters stand wherever the builders take numbers, ``sd=s`` first of all, also in arithmetic with NumPy, and `infer`
+    integrates over them. They are few: six numbers at the most.
+    """
+    return _made(self, name, hyper.half_normal_prior(_positive(name, "scale", scale), _shape(name, size)))
+
+
+def half_cauchy(self: ModelLike, name: str, scale: float = 1.0, *, size: Any = None) -> Symbol:
+    """A positive hyper-parameter with a heavy tail: the absolute value of a Cauchy variable."""
+    return _made(self, name, hyper.half_cauchy_prior(_positive(name, "scale", scale), _shape(name, size)))
+
+
+def log_normal(self: ModelLike, name: str, mean: float = 0.0, sd: float = 1.0, *, size: Any = None) -> Symbol:
+    """A positive hyper-parameter whose logarithm is Gaussian with this mean and standard deviation."""
+    middle = _number(name, "mean", mean)
+    return _made(self, name, hyper.log_normal_prior(middle, _positive(name, "sd", sd), _shape(name, size)))
+
+
+def uniform(self: ModelLike, name: str, lower: float = 0.0, upper: float = 1.0, *, size: Any = None) -> Symbol:
+    """A hyper-parameter between two bounds, all values alike: an AR coefficient, a correlation, degrees of freedom."""
+    low, high = _number(name, "lower", lower), _number(name, "upper", upper)
+    if not low < high:
+        raise ModelError(f"hyper-parameter {name!r}: lower must be below upper, not {low:g} and {high:g}")
+    return _made(self, name, hyper.uniform_prior(low, high, _shape(name, size)))
+
+
+def lkj(self: ModelLike, name: str, dimension: int, concentration: float = 1.0) -> Symbol:
+    """A correlation matrix as a hyper-parameter, with a density in proportion to ``det(R) ** (concentration - 1)``.
+
+    ``np.outer(s, s) * R`` is then a covariance. A matrix of dimension k counts as k (k - 1) / 2 numbers.
+    """
+    if not isinstance(cast(Any, dimension), (int, np.integer)) or not 2 <= dimension <= 4:
+        raise ModelError(
+            f"hyper-parameter {name!r}: a correlation matrix to be integrated over has 2, 3 or 4 rows, not {in_words(dimension)}"
+        )
+    return _made(self, name, hyper.lkj_prior(int(dimension), _positive(name, "concentration", concentration)))
+
+
+def _made(model: ModelLike, name: str, prior: HyperPrior) -> Symbol:
+    draft = model.draft
+    draft.check_name(name)
+    with draft.transaction():
+        draft.take_name(name)
+        made = Hyper(name, prior)
+        draft.add_hyper(made)
+    return Symbol(model, made)
+
+
+def _number(name: str, what: str, value: Any) -> float:
+    if isinstance(value, Variable) or has_symbols(value):
+        raise ModelError(
+            f"hyper-parameter {name!r}: its {what} must be a number; for a prior that depends on another hyper-parameter, "
+            "multiply: s = scale * model.half_normal('unit')"
+        )
+    array = check_number(name, what, value)
+    if array.ndim:
+        raise ModelError(f"hyper-parameter {name!r}: its {what} must be one number; size= makes several alike")
+    return float(array)
+
+
+def _positive(name: str, what: str, value: Any) -> float:
+    return float(check_positive(name, what, _number(name, what, value)))
+
+
+def _shape(name: str, size: Any) -> tuple[int, ...]:
+    if size is None:
+        return ()
+    shape = tuple(cast("Sequence[Any]", size)) if isinstance(size, (tuple, list)) else (size,)
+    if not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
+        raise ModelError(f"hyper-parameter {name!r}: size must be a positive whole number or a tuple of them")
+    return tuple(int(n) for n in shape)

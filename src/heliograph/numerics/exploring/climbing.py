@@ -1,0 +1,156 @@
+"""The mode of a log density by BFGS, and its curvature there by differences of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+__all__ = ["Evaluated", "Frame", "Peak", "climb", "whiten"]
+
+_ENOUGH = 5e-3  # nats that the quadratic model still promises, below which a climb ends
+_LONGEST = 1.5  # widths of the prior that one step may go in any coordinate
+_FIRST = 0.5  # and the first step, when nothing is known of the curvature
+_SHORTEST = 1e-3  # of a step, below which a line search gives up
+_FLAT = 1.0 / 9.0  # least curvature that is believed: a standard deviation is at most 3 widths of the prior
+
+
+class Evaluated(Protocol):
+    """A point at which the density was evaluated."""
+
+    @property
+    def u(self) -> np.ndarray:
+        """Where, ``(d,)``."""
+        ...
+
+    @property
+    def log_density(self) -> float:
+        """The log density there; -inf where it could not be computed."""
+        ...
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """Its gradient, ``(d,)``; NaN where it was not wanted."""
+        ...
+
+
+Evaluate = Callable[[np.ndarray, bool], Evaluated]  # at u, with its gradient or without
+
+
+class Peak(NamedTuple):
+    """The end of a climb."""
+
+    top: Evaluated
+    inverse: np.ndarray  # (d, d) what BFGS knows of the inverse curvature
+    n_steps: int
+
+
+class Frame(NamedTuple):
+    """Whitened coordinates around a mode: ``u = centre + axes @ z`` with curvature near 1 in every direction of z."""
+
+    centre: np.ndarray  # (d,)
+    axes: np.ndarray  # (d, d)
+    curvature: np.ndarray  # (d,) eigenvalues in units of the prior's width, before any was raised
+    flat: np.ndarray  # (d,) which directions are flat, or fall on one side only
+
+    def whitened(self, u: np.ndarray) -> np.ndarray:
+        """The coordinates z of points ``(..., d)``."""
+        return np.linalg.solve(self.axes, (u - self.centre)[..., None])[..., 0]
+
+    def at(self, z: np.ndarray) -> np.ndarray:
+        """The points u of coordinates ``(..., d)``."""
+        return self.centre + z @ self.axes.T
+
+
+def climb(
+    evaluate: Evaluate,
+    start: np.ndarray,
+    width: np.ndarray,
+    most: int = 40,
+    known: Callable[[np.ndarray], bool] | None = None,
+) -> Peak:
+    """Climb from `start` to a mode.
+
+    Parameters
+    ----------
+    evaluate
+        The log density and its gradient at a point.
+    start
+        Where to begin, ``(d,)``.
+    width
+        The scale of every coordinate, ``(d,)``.
+    most
+        Steps at the most.
+    known
+        Whether a point is in a region that is known already, where the climb may end.
+    """
+    here = evaluate(start, True)
+    inverse, fresh = np.diag(0.3 * width**2), True
+    for step in range(most):
+        slope = here.gradient
+        if known is not None and known(here.u):
+            return Peak(here, inverse, step)
+        if not fresh and slope @ inverse @ slope < _ENOUGH:
+            return Peak(here, inverse, step)
+        there = _search(evaluate, here, inverse @ slope, (_FIRST if fresh else _LONGEST) * width)
+        moved, turned = there.u - here.u, here.gradient - there.gradient
+        if there is here or not np.isfinite(there.log_density):
+            return Peak(here, inverse, step)
+        inverse = _updated(inverse, moved, turned, fresh)
+        here, fresh = there, False
+    return Peak(here, inverse, most)
+
+
+def _search(evaluate: Evaluate, here: Evaluated, step: np.ndarray, longest: np.ndarray) -> Evaluated:
+    """A point further up, along a step that is shortened until it is."""
+    step = step / max(1.0, float(np.max(np.abs(step) / longest)))
+    scale = 1.0
+    while True:
+        there = evaluate(here.u + scale * step, True)
+        gain = 1e-4 * scale * float(step @ here.gradient)
+        if there.log_density > here.log_density + gain - 1e-6:
+            return there
+        scale *= 0.4
+        if scale < _SHORTEST:
+            return here
+
+
+def _updated(inverse: np.ndarray, moved: np.ndarray, turned: np.ndarray, fresh: bool) -> np.ndarray:
+    """The BFGS update of the inverse curvature; where the density curves upwards, longer steps."""
+    along = float(moved @ turned)
+    if along <= 1e-10:
+        return 2.0 * inverse
+    if fresh:
+        inverse = inverse * (along / float(turned @ inverse @ turned))
+    left = np.eye(len(moved)) - np.outer(moved, turned) / along
+    return left @ inverse @ left.T + np.outer(moved, moved) / along
+
+
+def whiten(evaluate: Evaluate, peak: Peak, width: np.ndarray) -> tuple[Frame, Evaluated]:
+    """Whitened coordinates at a mode, from gradients one standard deviation away on both sides.
+
+    Gives the frame, and the highest point seen.
+    """
+    d, top = len(width), peak.top
+    if d == 1 and peak.n_steps > 1:  # the last two gradients of a climb along a line have shown the curvature
+        curvature = width**2 / peak.inverse[0]
+        axes = (width / np.sqrt(np.maximum(curvature, _FLAT)))[:, None]
+        return Frame(top.u, axes, curvature, curvature < _FLAT), top
+    away = np.clip(np.sqrt(np.diag(peak.inverse)), 0.05 * width, 0.7 * width)
+    hessian = np.zeros((d, d))
+    best = top
+    for k in range(d):
+        ends = [evaluate(top.u + sign * away[k] * np.eye(d)[k], True) for sign in (1.0, -1.0)]
+        good = [e for e in ends if np.isfinite(e.log_density)]
+        if len(good) == 2:
+            hessian[k] = (good[1].gradient - good[0].gradient) / (2.0 * away[k])
+        elif good:
+            hessian[k] = (top.gradient - good[0].gradient) / (good[0].u[k] - top.u[k])
+        else:
+            hessian[k, k] = 1.0 / away[k] ** 2
+        best = max([best, *good], key=lambda e: e.log_density)
+    scaled = 0.5 * (hessian + hessian.T) * np.outer(width, width)
+    values, vectors = np.linalg.eigh(scaled)
+    axes = width[:, None] * vectors / np.sqrt(np.maximum(values, _FLAT))
+    return Frame(best.u, axes, values, values < _FLAT), best

@@ -1,0 +1,186 @@
+"""The points of a lattice that hold the mass of a density: flooded from its mode, the most promising neighbours first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.numerics.exploring.climbing import Evaluated, Frame
+from heliograph.numerics.exploring.surrogate import fit
+
+__all__ = ["Flood", "flood", "spacing_of"]
+
+_SPACING = {1: 1.0, 2: 1.5, 3: 1.5, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
+_FRONT = {
+    1: 0.01,
+    2: 0.02,
+    3: 0.03,
+    4: 0.06,
+    5: 0.1,
+    6: 0.1,
+}  # share of the mass beyond the evaluated points, at the end
+_ROUND = 4  # points that are evaluated at a time
+# chosen on eight schools with three priors and on Poisson random effects
+_SIDE = 0.006  # one dimension: share of the mass beyond the last rung of a side, at the end
+_DROP = 1.2  # nats between two rungs in a tail
+_CLIFF = 4.0  # nats between two rungs that call for one between them
+_COUNTS = 4.0  # nats below the top, where the higher of the two still holds something
+_NARROW = 0.3  # distance of two rungs that are close enough, whatever falls between them
+_DEEP = 25.0  # nats below the top, beyond which a point tells nothing of the mass
+
+EvaluateMany = Callable[[Sequence[np.ndarray]], Sequence[Evaluated]]
+Place = tuple[int, ...]
+
+
+def spacing_of(d: int) -> float:
+    """The spacing of the lattice in d dimensions."""
+    return _SPACING[d]
+
+
+class Flood(NamedTuple):
+    """A lattice and what was evaluated of it."""
+
+    spacing: float
+    reached: dict[Place, Evaluated]
+    share: float  # of the mass that is expected beyond
+    ended: bool  # False where the most points were reached first
+
+
+def flood(
+    frame: Frame, seeds: Sequence[Evaluated], others: Sequence[Evaluated], evaluate: EvaluateMany, most: int
+) -> Flood:
+    """Evaluate a lattice around the seeds until its front holds little of the mass.
+
+    Parameters
+    ----------
+    frame
+        The whitened coordinates of the lattice.
+    seeds
+        Points from which it is flooded: the mode, which is its origin, and others, from whose nearest places it goes on.
+    others
+        Points that were evaluated before, which help to predict.
+    evaluate
+        The log density at several points.
+    most
+        Points at the most.
+    """
+    d, h = len(frame.centre), spacing_of(len(frame.centre))
+    if d == 1:
+        return _ladder(frame, seeds[0], evaluate, most)
+    reached: dict[Place, Evaluated] = {(0,) * d: seeds[0]}
+    waiting = [tuple(int(k) for k in np.rint(frame.whitened(s.u) / h)) for s in seeds[1:]]
+    while True:
+        front = _neighbours(reached, d)
+        mass, promise = _promise(frame, h, reached, front, [*others, *seeds])
+        share = float(promise.sum() / (promise.sum() + mass)) if len(front) else 0.0
+        chosen = [p for p in dict.fromkeys(waiting) if p not in reached]
+        waiting = []
+        if not chosen:
+            if share <= _FRONT[d] or len(reached) >= most:
+                return Flood(h, reached, share, share <= _FRONT[d])
+            order = np.argsort(-promise, kind="stable")[: min(_ROUND, most - len(reached))]
+            chosen = [front[k] for k in order if promise[k] > 0.1 * _FRONT[d] * (mass + promise.sum()) / d]
+            chosen = chosen or [front[int(order[0])]]
+        found = evaluate([frame.at(h * np.array(p, dtype=float)) for p in chosen])
+        reached.update(zip(chosen, found, strict=True))
+
+
+# ---- one dimension --------------------------------------------------------------------------------------------------
+def _ladder(frame: Frame, top: Evaluated, evaluate: EvaluateMany, most: int) -> Flood:
+    """Rungs to both sides of a mode.
+
+    They are further apart where the density falls slowly, as in the tails of log scales, and there is one more between two of
+    which one is far below the other.
+    """
+    rungs = {0.0: top}
+    step = {-1: _SPACING[1], 1: _SPACING[1]}
+    share = {-1: 1.0, 1: 1.0}
+    while len(rungs) < most:
+        chosen = [_end(rungs, side) + side * step[side] for side in (-1, 1) if share[side] > _SIDE] or _cliffs(rungs)
+        if not chosen:
+            break
+        rungs.update(zip(chosen, evaluate([frame.at(np.array([z])) for z in chosen]), strict=True))
+        for side in (-1, 1):
+            share[side], step[side] = _tail(rungs, side)
+    order = sorted(rungs)
+    reached: dict[Place, Evaluated] = {(k - order.index(0.0),): rungs[z] for k, z in enumerate(order)}
+    return Flood(_SPACING[1], reached, share[-1] + share[1], max(share.values()) <= _SIDE)
+
+
+def _end(rungs: dict[float, Evaluated], side: int) -> float:
+    return max(rungs) if side > 0 else min(rungs)
+
+
+def _cliffs(rungs: dict[float, Evaluated]) -> list[float]:
+    """The middle between two rungs of which one holds something and the other is far below."""
+    order = sorted(rungs)
+    top = max(e.log_density for e in rungs.values())
+    found: list[float] = []
+    for a, b in pairwise(order):
+        high, low = sorted((rungs[a].log_density, rungs[b].log_density), reverse=True)
+        if high > top - _COUNTS and np.isfinite(low) and high - low > _CLIFF and b - a > _NARROW:
+            found.append(0.5 * (a + b))
+    return found
+
+
+def _tail(rungs: dict[float, Evaluated], side: int) -> tuple[float, float]:
+    """The share of the mass beyond the last rung of a side, if the density goes on to fall as it did last, and the next step."""
+    z = np.array(sorted(rungs))
+    lp = np.array([rungs[k].log_density for k in sorted(rungs)])
+    p = np.exp(np.clip(lp - lp.max(), -700.0, 0.0))
+    mass = float(np.sum(0.5 * (p[1:] + p[:-1]) * np.diff(z)))
+    end, before = (0, 1) if side < 0 else (-1, -2)
+    gap = abs(z[end] - z[before])
+    if not np.isfinite(lp[end]):
+        return 0.0, gap
+    fall = max((lp[before] - lp[end]) / gap, 0.05)  # nats per unit; what does not fall is followed on
+    step = float(np.clip(_DROP / fall, 0.7 * gap, 2.0 * gap))
+    return float(p[end] / fall / (mass + p[end] / fall)), step
+
+
+# ---- more dimensions ------------------------------------------------------------------------------------------------
+def _neighbours(reached: dict[Place, Evaluated], d: int) -> list[Place]:
+    """Places next to one that was reached and holds something, in a fixed order."""
+    top = max(e.log_density for e in reached.values())
+    found: dict[Place, None] = {}
+    for place, e in reached.items():
+        if e.log_density > top - _DEEP:
+            for k in range(d):
+                for step in (-1, 1):
+                    beside = (*place[:k], place[k] + step, *place[k + 1 :])
+                    if beside not in reached:
+                        found[beside] = None
+    return list(found)
+
+
+def _promise(
+    frame: Frame, h: float, reached: dict[Place, Evaluated], front: list[Place], others: Sequence[Evaluated]
+) -> tuple[float, np.ndarray]:
+    """The mass of what was reached, and that expected of the front, in one unit."""
+    known = [*reached.values(), *others]
+    top = max(e.log_density for e in known)
+    use = [e for e in known if e.log_density > top - _DEEP]
+    z = frame.whitened(np.array([e.u for e in use]))
+    lp = np.array([e.log_density for e in use])
+    z, first = np.unique(np.round(z, 6), axis=0, return_index=True)
+    rest = fit(z, lp[first] - top + 0.5 * (z**2).sum(axis=1))
+    places = h * np.array(front, dtype=float).reshape(-1, z.shape[1])
+    guess = rest.at(places) - 0.5 * (places**2).sum(axis=1)
+    parents = np.array([_parents(p, reached) for p in front]) - top
+    guess = np.clip(guess, parents - 4.0 * h**2 - 8.0, parents + 0.5)  # no leap up or down in one spacing
+    mass = float(np.exp(np.array([e.log_density for e in reached.values()]) - top).sum())
+    return mass, np.exp(guess)
+
+
+def _parents(place: Place, reached: dict[Place, Evaluated]) -> float:
+    """The highest log density next to a place."""
+    found = -np.inf
+    for k in range(len(place)):
+        for step in (-1, 1):
+            beside = (*place[:k], place[k] + step, *place[k + 1 :])
+            if beside in reached:
+                found = max(found, reached[beside].log_density)
+    return found

@@ -1,0 +1,107 @@
+"""The integral of a surrogate: a fine lattice in one and two dimensions, Sobol' points in more."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from heliograph.numerics.exploring.surrogate import Surrogate
+from heliograph.numerics.special import logsumexp
+
+__all__ = ["Nodes", "integrate"]
+
+_FINE = {1: 0.1, 2: 0.2}  # spacing of the fine lattice, in whitened standard deviations
+_SOBOL = 12  # 2 ** 12 points in more than two dimensions
+_DF = 6.0  # degrees of freedom of the proposal
+_TAIL = 5.0  # spacings to which the fine lattice goes beyond what was evaluated
+_SLOWEST = -0.2  # nats per whitened standard deviation: a tail falls at least so fast, or its mass would not be known
+_NOTHING = 1e-8  # of the mass: nodes with less are left out
+
+
+class Nodes(NamedTuple):
+    """Points with weights that sum to 1."""
+
+    z: np.ndarray  # (K, d) whitened
+    weights: np.ndarray  # (K,)
+    log_mass: float  # of the integral over z
+
+
+def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: int = 0) -> Nodes:
+    """Integrate ``exp(surrogate(z) - |z|^2 / 2)``.
+
+    Where nothing was evaluated, the log density falls along rays from the origin as it does at the edge: in proportion to the
+    distance. The tails of log scales do so exactly, and those of Gaussians hold little there.
+
+    Parameters
+    ----------
+    surrogate
+        Of the log density plus half the squared length.
+    places
+        What was evaluated, ``(P, d)``.
+    spacing
+        Of the lattice that was evaluated.
+    seed
+        Of the scrambled points in more than two dimensions.
+    """
+    d = places.shape[1]
+    z, log_volume = _lattice(places, _TAIL * spacing) if d <= 2 else _sobol(places, seed)
+    log_weight = _log_density(surrogate, places, spacing, z) + log_volume
+    log_mass = float(logsumexp(log_weight))
+    weights = np.exp(log_weight - log_mass)
+    keep = weights > _NOTHING / len(weights)
+    return Nodes(z[keep], weights[keep] / weights[keep].sum(), log_mass)
+
+
+def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np.ndarray) -> np.ndarray:
+    """The surrogate's log density, and its straight continuation outside what was evaluated."""
+
+    def inside(x: np.ndarray) -> np.ndarray:
+        return surrogate.at(x) - 0.5 * (x**2).sum(axis=1)
+
+    length = np.linalg.norm(z, axis=1)
+    ray = z / np.maximum(length, 1e-300)[:, None]
+    edge = np.maximum((ray @ places.T).max(axis=1), 0.0)
+    out = length > edge
+    value = inside(z)
+    if out.any():
+        ray, edge, beyond = ray[out], edge[out], (length - edge)[out]
+        at_edge = inside(edge[:, None] * ray)
+        step = 0.5 * spacing
+        slope = (at_edge - inside((edge - step)[:, None] * ray)) / step
+        value[out] = at_edge + np.minimum(slope, _SLOWEST) * beyond
+    return value
+
+
+def _lattice(places: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    d = places.shape[1]
+    h = _FINE[d]
+    low = np.floor((places.min(axis=0) - reach) / h).astype(int)
+    high = np.ceil((places.max(axis=0) + reach) / h).astype(int)
+    axes = [h * np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+    z = np.stack([g.reshape(-1) for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+    return z, np.full(len(z), d * np.log(h))
+
+
+def _sobol(places: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a multivariate t that is as wide as the evaluated region, with the log of 1 / density / number."""
+    from scipy.stats import qmc  # when it is needed: it takes longer to load than everything else
+
+    d = places.shape[1]
+    scale = 1.2
+    rng = np.random.default_rng(seed)
+    shift = rng.random(d + 1)  # a random shift of the plain points: the same bits whatever SciPy's scrambling does
+    uniform = (qmc.Sobol(d + 1, scramble=False).random_base2(_SOBOL) + shift) % 1.0
+    uniform = np.clip(uniform, 1e-12, 1.0 - 1e-12)
+    spread = np.sqrt(2.0 * special.gammaincinv(0.5 * _DF, uniform[:, d]) / _DF)
+    z = scale * special.ndtri(uniform[:, :d]) / spread[:, None]
+    length2 = ((z / scale) ** 2).sum(axis=1)
+    log_density = (
+        special.gammaln(0.5 * (_DF + d))
+        - special.gammaln(0.5 * _DF)
+        - 0.5 * d * np.log(_DF * np.pi)
+        - d * np.log(scale)
+        - 0.5 * (_DF + d) * np.log1p(length2 / _DF)
+    )
+    return z, -log_density - np.log(len(z))
