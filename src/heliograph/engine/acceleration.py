@@ -11,7 +11,7 @@ sweep breaks a belief, or moves the beliefs more than before, is undone, and the
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from heliograph.engine.tables import Snapshot, Tables
 from heliograph.families import Family
 
 __all__ = ["Jumps"]
+
+F = TypeVar("F", bound=Family)
 
 _PAIRS = 6  # sweeps that are remembered
 _FEWEST = 4  # of which a jump needs so many
@@ -118,17 +120,21 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
 
 def _combined(states: list[Snapshot], weights: np.ndarray) -> Snapshot:
     """The weighted sum of states, as natural parameters; point masses, and what is not finite, as in the last one."""
+    sent, absorbed, scattered = states[-1]
+    return Snapshot(
+        {k: _sum([s.sent[k] for s in states], weights) for k in sent},
+        {k: _sum([s.absorbed[k] for s in states], weights) for k in absorbed},
+        {k: _sum([s.scattered[k] for s in states], weights) for k in scattered},
+    )
 
-    def combine(messages: list[Family]) -> Family:
-        last = messages[-1]
-        if any(m.point is not None for m in messages) or all(m is last for m in messages):
-            return last
-        naturals = []
-        for parts in zip(*(m.naturals for m in messages), strict=True):
-            with np.errstate(invalid="ignore"):
-                total = sum(w * a for w, a in zip(weights, parts, strict=True))
-            naturals.append(np.where(np.isfinite(total), total, parts[-1]))
-        return last.from_naturals(tuple(naturals))
 
-    tables = zip(*states, strict=True)
-    return Snapshot(*({k: combine([t[k] for t in kind]) for k in kind[-1]} for kind in tables))
+def _sum(messages: list[F], weights: np.ndarray) -> F:
+    last = messages[-1]
+    if any(m.point is not None for m in messages) or all(m is last for m in messages):
+        return last
+    naturals: list[np.ndarray] = []
+    for parts in zip(*(m.naturals for m in messages), strict=True):
+        with np.errstate(invalid="ignore"):
+            total = np.asarray(sum(w * a for w, a in zip(weights, parts, strict=True)))
+        naturals.append(np.where(np.isfinite(total), total, parts[-1]))
+    return last.from_naturals(tuple(naturals))
