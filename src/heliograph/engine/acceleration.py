@@ -2,7 +2,7 @@
 
 Sweeps that creep, or circle, around a fixed point move by nearly linear maps. The combination of the last few states (weights
 that add up to 1) whose moves cancel best is near to it. Messages are combined as their natural parameters; the weights come
-from the moves of the beliefs, in units of their own widths, so that no unit matters (docs/decisions/0045).
+from the moves of the beliefs, in units of their own widths, so that no unit matters (docs/decisions/0046).
 
 A jump is a proposal. Between two of them are two plain sweeps, by which convergence is judged as ever; a jump after which a
 sweep breaks a belief, or moves the beliefs more than before, is undone, and the next one waits.
