@@ -94,7 +94,7 @@ def test_every_part_has_the_column_it_is_named_for_and_the_same_draws(experiment
     assert {p["particles"] for p in parts.values()} == {settings["particles"]}
     for name in KJIT:
         assert parts[f"{experiment.name} {name}"]["operator"] == kjit_settings(experiment.name, name)
-    assert settings["particles"] == (500_000 if size == "full" else 10_000)
+    assert settings["particles"] == (500_000 if size == "full" else 50_000)
 
 
 def test_the_program_meets_the_data_sets_in_its_own_order_and_tables_have_the_texts():
