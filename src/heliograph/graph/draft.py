@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
@@ -32,8 +34,8 @@ class Draft:
         whose observed values make it.
     data
         What the user named, to be given again.
-    hypers
-        The hyper-parameters.
+    hypers, values
+        The hyper-parameters, and the values of those that are not at their reference.
     tape
         The calls that made the model, of `graph.tape`.
     """
@@ -46,6 +48,7 @@ class Draft:
         self.statements: list[tuple[Node, Statement]] = []
         self.data: dict[str, Data] = {}
         self.hypers: list[Hyper] = []
+        self.values: Mapping[str, np.ndarray] = {}
         self.tape: list[Any] = []
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included

@@ -16,8 +16,8 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
 from heliograph.engine.tables import Snapshot
 from heliograph.errors import HeliographError
+from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
-from heliograph.graph.draft import Draft
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph
 from heliograph.graph.replay import Replay
@@ -78,7 +78,7 @@ class Evaluator:
 
     def __init__(
         self,
-        draft: Draft,
+        model: Builder,
         hypers: Sequence[Hyper],
         options: InferOptions,
         pinned: Values | None = None,
@@ -89,8 +89,8 @@ class Evaluator:
         self._pinned = dict(pinned or {})
         self.points: list[Point] = []
         self.effort = Effort()
-        self._draft = draft
-        pinned_variables = {h.name for h in draft.hypers if h.variable and h.name in self._pinned}
+        self._model = model
+        pinned_variables = {h.name for h in model.draft.hypers if h.variable and h.name in self._pinned}
         self._fixed = frozenset({h.name for h in hypers if h.variable} | pinned_variables)
         seed = options.seed
         if isinstance(seed, np.random.Generator):  # one draw, so that every value meets the same randomness
@@ -120,7 +120,7 @@ class Evaluator:
             with warnings.catch_warnings():
                 if not first:
                     warnings.simplefilter("ignore")  # the first point has said it
-                model = self._model(u)
+                model = self._replay(u)
                 posterior, graph = self._run(model, u)
                 log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
@@ -134,8 +134,8 @@ class Evaluator:
             return point
         return replace(point, gradient=self._gradient(u, posterior.messages()))
 
-    def _model(self, u: np.ndarray) -> Replay:
-        return Replay(self._draft, {**self._pinned, **values_of(self.hypers, u)}, self._fixed)
+    def _replay(self, u: np.ndarray) -> Replay:
+        return Replay(self._model, {**self._pinned, **values_of(self.hypers, u)}, self._fixed)
 
     def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
         graph = model.graph.snapshot()
@@ -165,6 +165,6 @@ class Evaluator:
 
     def _frozen(self, u: np.ndarray, messages: Snapshot) -> float:
         self.effort = self.effort._replace(n_frozen=self.effort.n_frozen + 1)
-        graph = self._model(u).graph.snapshot()
+        graph = self._replay(u).graph.snapshot()
         run = Run(compile_model(graph, self._options.structure), self._options, messages)
         return run.log_evidence() + log_prior(self.hypers, u)
