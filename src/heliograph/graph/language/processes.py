@@ -17,7 +17,9 @@ from heliograph.numerics.checks import in_words
 
 __all__ = ["KERNELS", "Kernel", "gp"]
 
-_NUGGET = 1e-6  # of the variance, added to it: without it a smooth kernel of near inputs is not positive definite in doubles
+_NUGGET = (
+    1e-6  # of the variance, added to it: without it a smooth kernel of near inputs is not positive definite in doubles
+)
 
 
 def _rbf(r: np.ndarray) -> np.ndarray:
@@ -51,7 +53,9 @@ def gp(draft: Draft, name: str, inputs: Any, kernel: Kernel, mean: Any) -> Quant
     x = check_number(name, "inputs", inputs)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2:
-        raise ModelError(f"process {name!r}: inputs must be (n,) numbers or (n, d) points, not shape {np.shape(inputs)}")
+        raise ModelError(
+            f"process {name!r}: inputs must be (n,) numbers or (n, d) points, not shape {np.shape(inputs)}"
+        )
     covariance = _covariance(name, x, kernel)
     centre = np.broadcast_to(check_number(name, "mean", mean), (len(x),))
     vector = with_prior(draft, name, MultivariateGaussian(centre, covariance), len(x), Entries())
