@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from heliograph.errors import HeliographError
-from heliograph.paper.reproduce import Run, Step, choose, outcome_of, plan, run, strict_json, write_outcome
+from heliograph.paper.reproduce import Run, Step, choose, outcome_of, plan, run
+from heliograph.paper.results import strict_json, write_outcome
 from heliograph.paper.running.experiment import Outcome
 from heliograph.paper.running.parts import Store
 
@@ -58,6 +59,9 @@ def reproduce(
     name: Annotated[str, typer.Argument(help="exp1, exp2, exp3, exp4, exp5, features, or all.")],
     full: Annotated[bool, typer.Option("--full", help="The paper's sizes: hours, not minutes.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="How many seeds, from --seed on: medians and ranges are shown.")
+    ] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="How many parts to work on at the same time.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder of results, figures and report.")] = Path("results"),
     json_file: Annotated[
@@ -75,7 +79,7 @@ def reproduce(
     console = Console(stderr=silent)
     wanted = None if methods is None else [m.strip() for m in methods.split(",") if m.strip()]
     try:
-        runs = plan(choose(name), seed, full, wanted, problems, splits)
+        runs = plan(choose(name), seed, full, wanted, problems, splits, seeds)
         outcomes, interrupted, errors = _follow(runs, Store(out / "parts"), jobs)
         for outcome in outcomes.values():
             write_outcome(out, outcome)
@@ -186,5 +190,8 @@ def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Out
                 bar.update(task, description=", ".join(step.running) or "done", total=total, completed=completed)
         except KeyboardInterrupt:
             found.interrupt(runs, store)
-    outcomes = {one.experiment.name: outcome_of(one, found.results, found.errors) for one in runs}
+    names = dict.fromkeys(one.experiment.name for one in runs)
+    outcomes = {
+        n: outcome_of([one for one in runs if one.experiment.name == n], found.results, found.errors) for n in names
+    }
     return outcomes, found.interrupted, found.sentences

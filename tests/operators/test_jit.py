@@ -147,6 +147,58 @@ def test_asking_in_blocks_spares_most_of_what_asking_all_at_once_pays():
     assert asks[8] < 0.6 * asks[None]
 
 
+@pytest.mark.parametrize("settings", ["text", "program"])
+def test_in_turn_a_plate_is_what_its_rows_are_one_after_another(settings):
+    whole, single = (Kjit(80, 120, minibatch=60, settings=settings) for _ in range(2))
+    plates = [plate(0, 60), plate(1, 150), plate(2, 40)]
+    ask, rng = Ask(), np.random.default_rng(0)
+    replies = [whole.send(rng, "z", some, ask) for some in plates]
+    again, rng = Ask(), np.random.default_rng(0)
+    single.send(rng, "z", plates[0], again)  # the minibatch, with the same random features
+    for some, reply in zip(plates[1:], replies[1:], strict=True):
+        rows = [single.send(rng, "z", rows_of(some, np.array([k])), again) for k in range(len(some["z"]))]
+        np.testing.assert_array_equal([r.asked[0] for r in rows], reply.asked)
+        assert 0 < reply.asked.sum() < len(reply.asked)
+        for ours, theirs in zip(
+            zip(*(r.message.naturals for r in rows), strict=True), reply.message.naturals, strict=True
+        ):
+            np.testing.assert_allclose(np.concatenate(ours), theirs, rtol=1e-6)  # matrix products of other shapes
+        doubt = np.concatenate([r.log_variance for r in rows])
+        np.testing.assert_allclose(doubt, reply.log_variance, atol=1e-8)
+    assert (ask.rows, ask.calls) == (again.rows, 1 + ask.rows - 60)  # each asked alone
+
+
+def test_worst_first_asks_in_another_order_even_one_at_a_time():
+    asked = {}
+    for name, more in {"in turn": {"order": "in turn"}, "worst first": {"block": 1}}.items():
+        operator, rng, seen = Kjit(80, 120, minibatch=60, **more), np.random.default_rng(0), []
+
+        def ask(incoming, seen=seen):
+            seen += incoming["z"].mean.tolist()
+            return GridOracle().ask(None, None, incoming)
+
+        operator.send(rng, "z", plate(0, 60), ask)
+        operator.send(rng, "z", plate(1, 150), ask)
+        asked[name] = seen[60:]
+    order = {m: k for k, m in enumerate(plate(1, 150)["z"].mean.tolist())}
+    places = {name: [order[m] for m in means] for name, means in asked.items()}
+    assert places["in turn"] == sorted(places["in turn"]) and places["worst first"] != sorted(places["worst first"])
+
+
+@pytest.mark.parametrize("features", ["one", "per output"])
+def test_a_number_of_thresholds_that_is_not_the_number_of_outputs_is_refused_before_much_is_asked(features):
+    ask = Ask()
+    with pytest.raises(
+        ModelError, match=r"messages to 'z' have 2 outputs .* but 3 thresholds .* give one number .* or 2"
+    ):
+        Kjit(50, 60, minibatch=30, features=features, threshold=(-8.0, -8.5, -9.0)).send(
+            np.random.default_rng(0), "z", plate(0, 40), ask
+        )
+    assert ask.calls == 1
+    two = Kjit(50, 60, minibatch=30, features=features, threshold=(-8.0, -8.5))
+    assert two.send(np.random.default_rng(0), "z", plate(0, 40), Ask()).asked[:30].all()
+
+
 def test_with_share_one_oracle_run_teaches_every_direction():
     shared, alone = Kjit(100, 150, minibatch=150, share=True), Kjit(100, 150, minibatch=150)
     for operator in (shared, alone):
@@ -306,6 +358,8 @@ def test_wrong_settings_are_refused_with_what_is_right():
         Kjit(features="two")
     with pytest.raises(ModelError, match="improper must be"):
         Kjit(improper="skip")
+    with pytest.raises(ModelError, match="order must be"):
+        Kjit(order="random")
     with pytest.raises(ModelError, match="minibatch and block"):
         Kjit(minibatch=0)
 

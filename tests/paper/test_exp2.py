@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heliograph.paper.batch.methods import Sizes
-from heliograph.paper.exp2.parts import EXPERIMENT, curves, smoothness
+from heliograph.paper.batch.kernels import Sizes
+from heliograph.paper.exp2 import EXPERIMENT
+from heliograph.paper.exp2.parts import curves, smoothness
 from heliograph.paper.running.parts import Store, run_parts
 
 SETTINGS = {
@@ -37,7 +38,7 @@ def test_total_variation_of_a_monotone_curve_is_its_range():
 
 def test_the_kernels_doubt_has_smaller_jumps_than_any_forests(outcome):
     rows = outcome.json["methods"]
-    kernel = np.array(rows["kjit"]["biggest_jump"])
+    kernel = np.array(rows["kjit (text)"]["biggest_jump"])
     for forest in ("eslami forest", "random forest", "extra trees"):
         assert (kernel <= np.array(rows[forest]["biggest_jump"]) / 3).all(), forest
 
@@ -50,7 +51,22 @@ def test_the_json_has_what_the_page_promises(outcome):
     assert outcome.series["training"]["mean"].shape == outcome.series["training"]["log_precision"].shape
 
 
+def test_doubt_of_the_paper_is_never_below_its_noise_and_near_it_among_the_training_messages(outcome):
+    for name in ("kjit (text)", "kjit (house)"):
+        doubt = outcome.series["methods"][name]["train_log_uncertainty"]
+        assert np.log(1e-4) < doubt.min() < np.log(2e-4), name
+    assert outcome.series["methods"]["kjit (program)"]["train_log_uncertainty"].min() > np.log(1e-4)
+
+
+def test_training_messages_are_doubted_and_scored_too(outcome):
+    kept = outcome.series["methods"]["kjit (house)"]
+    assert len(kept["train_log_kl"]) == len(kept["train_log_uncertainty"]) == 500
+    row = outcome.json["methods"]["kjit (house)"]
+    assert row["train_mean_log_kl"] == pytest.approx(kept["train_log_kl"].mean())
+    assert row["mean_log_uncertainty"] == pytest.approx(kept["log_uncertainty"].mean(axis=1).tolist())
+
+
 def test_small_doubt_means_small_error(outcome):
-    row = outcome.json["methods"]["kjit"]
+    row = outcome.json["methods"]["kjit (text)"]
     assert row["rank_correlation"] > 0.3
     assert outcome.json["methods"]["learned"]["certain_and_wrong"] == 0

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heliograph.paper.features.parts import EXPERIMENT, approximation, gaussian_messages
+from heliograph.paper.features import EXPERIMENT
+from heliograph.paper.features.parts import approximation, gaussian_messages
 from heliograph.paper.running.parts import Store, run_parts
 
 SETTINGS = {
@@ -18,6 +19,10 @@ SETTINGS = {
     "n_grid_trials": 4,
     "n_train": 300,
     "n_test": 100,
+    "beyond": (40, 160),
+    "beyond_train": 300,
+    "beyond_test": 100,
+    "beyond_messages": {"exact": {"n_problems": 2, "d": 8, "n": 60, "sweeps": 5, "keep_sweeps": 5, "particles": 0}},
     "messages": {"n_problems": 2, "d": 8, "n": 60, "sweeps": 5, "keep_sweeps": 5, "particles": 0},
 }
 

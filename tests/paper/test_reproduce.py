@@ -11,23 +11,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import heliograph.paper.exp4.parts as exp4
 from heliograph.cli import app
 from heliograph.errors import ModelError
-from heliograph.paper.exp4 import parts as exp4
 from heliograph.paper.registry import EXPERIMENTS
-from heliograph.paper.reproduce import (
-    choose,
-    outcome_of,
-    plan,
-    read_results,
-    run,
-    without_timings,
-    write_outcome,
-)
+from heliograph.paper.reproduce import choose, outcome_of, plan, run
+from heliograph.paper.results import read_results, without_timings, write_outcome
 from heliograph.paper.running.experiment import Outcome
 from heliograph.paper.running.parts import Store
 
-TINY = ["reproduce", "exp4", "--methods", "exact,kjit", "--json", "-"]  # one message a problem
+TINY = ["reproduce", "exp4", "--methods", "exact,kjit (text)", "--json", "-"]  # one message a problem
 
 
 def _start(out, *more, problems=40):
@@ -63,8 +56,8 @@ def undisturbed(tmp_path_factory):
 def test_the_json_on_standard_output_is_the_one_in_the_folder_and_a_report_is_beside_it(undisturbed):
     told, out = undisturbed
     assert told == json.loads((out / "exp4.json").read_text())
-    assert list(told["methods"]) == ["exact", "kjit"] and told["complete"]
-    assert told["settings"]["n_problems"] == 40 and told["methods"]["kjit"]["oracle_calls"] > 0
+    assert list(told["methods"]) == ["exact", "kjit (text)"] and told["complete"]
+    assert told["settings"]["n_problems"] == 40 and told["methods"]["kjit (text)"]["oracle_calls"] > 0
     assert (out / "report.html").exists() and list((out / "figures").glob("*.png"))
 
 
@@ -160,17 +153,17 @@ def test_a_part_that_fails_leaves_a_report_of_the_others_that_says_so(tmp_path, 
     good = exp4.solve_problems
 
     def solve(method, **settings):
-        if method == "kjit":
+        if method == "kjit (text)":
             raise ValueError("the oracle is <out> of order")
         return good(method, **settings)
 
     monkeypatch.setattr(exp4, "solve_problems", solve)
     ended = CliRunner().invoke(app, [*TINY[:4], "--problems", "5", "--out", str(tmp_path)])
     assert ended.exit_code == 1
-    assert "exp4 kjit failed with ValueError: the oracle is <out> of order" in ended.stderr
+    assert "exp4 kjit (text) failed with ValueError: the oracle is <out> of order" in ended.stderr
     told = json.loads((tmp_path / "exp4.json").read_text())
     assert list(told["methods"]) == ["exact"] and not told["complete"]
-    assert told["failed"] == {"exp4 kjit": "ValueError: the oracle is <out> of order"}
+    assert told["failed"] == {"exp4 kjit (text)": "ValueError: the oracle is <out> of order"}
     assert "failed with ValueError: the oracle is &lt;out&gt; of order" in (tmp_path / "report.html").read_text()
     monkeypatch.setattr(exp4, "solve_problems", good)
     assert CliRunner().invoke(app, [*TINY[:4], "--problems", "5", "--out", str(tmp_path)]).exit_code == 0

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.covariances import covariance_of, joint_covariance
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
-from heliograph.engine.reading import belief_of_expression, dependent_groups, groups_of, in_run, readable_form
-from heliograph.engine.showing import compare, summary_html, summary_text, table_of
+from heliograph.engine.predicting import (
+    Prediction,
+    Seed,
+    Source,
+    check_draws,
+    drawn,
+    pointwise_log_likelihood,
+    predicted,
+    sampled,
+)
+from heliograph.engine.readable import ReadablePosterior
+from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
+from heliograph.engine.saving import save_posterior
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.tables import Snapshot
 from heliograph.engine.trace import Trace
@@ -28,7 +42,7 @@ from heliograph.graph.variable import Variable
 __all__ = ["Posterior"]
 
 
-class Posterior:
+class Posterior(ReadablePosterior):
     """The beliefs of a run.
 
     ``posterior[w]`` is the belief of a variable (or of some entries of it) as a batch of its family, in the variable's
@@ -141,6 +155,7 @@ class Posterior:
     def structure(self) -> dict[str, str]:
         """How each of the user's unobserved variables was kept: "joint" with others, or "factorised"."""
         joint = {k for kind in self._compiled.blocks for k in kind.factor.block.nodes}
+        joint |= {e.node for p in self._graph.plates for e in p.edges.values() if e.joint}
         free = [n for n in self._graph.nodes if n.given and not n.fully_observed]
         return {n.name: "joint" if n.position in joint else "factorised" for n in free}
 
@@ -157,30 +172,19 @@ class Posterior:
         >>> print(f"{model.infer().covariance(a, b):.6f}")
         -0.333333
         """
-        shapes: list[tuple[int, ...]] = []
-        forms: list[Affine] = []
         for x in (a, b):
             if not getattr(getattr(x, "family", None), "gaussian", False):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
             self._check_model(x)
-            forms.append(readable_form(self._graph, x.node, x.entries()))
-            shapes.append((*x.shape, x.node.dimension) if x.node.dimension is not None else x.shape)
-        for kind in self._compiled.blocks:
-            left, right = (rows_in_block(self._graph, kind.factor.block, form) for form in forms)
-            joint = kind.joint(self._exchange.tables)
-            if left is not None and right is not None and joint is not None:
-                return kind.factor.system.covariance(left, right, joint.solution).reshape((*shapes[0], *shapes[1]))
-        if self._connected(*forms):
-            raise ModelError(
-                f"{a.name!r} and {b.name!r} depend on each other, but are not in one block of jointly Gaussian variables: the run "
-                "knows no covariance of them"
-            )
-        return np.zeros((*shapes[0], *shapes[1]))
+        return covariance_of(self._graph, self._joints(), lambda: self._groups, a, b)
 
-    def _connected(self, a: Affine, b: Affine) -> bool:
-        """Whether anything in the model connects two expressions."""
-        left, right = ({int(k) for k in groups_of(self._graph, self._groups, form)} for form in (a, b))
-        return bool(left & right)
+    def _joints(self) -> list[tuple[BlockFactor, Joint | None]]:
+        """The blocks with their joint beliefs."""
+        return [(kind.factor, kind.joint(self._exchange.tables)) for kind in self._compiled.blocks]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the beliefs to a file of JSON and arrays, which `load_posterior` reads back without the model."""
+        save_posterior(self, path, joint_covariance(self._graph, self._joints()))
 
     @cached_property
     def _groups(self) -> list[np.ndarray]:
@@ -213,58 +217,61 @@ class Posterior:
                 priors[node.name] = belief
         return priors
 
-    # ---- for people ---------------------------------------------------------------------------------------------
+    # ---- draws and predictions ----------------------------------------------------------------------------------
+    def sample(
+        self, size: int = 1000, variables: Sequence[str | Variable] | None = None, *, seed: Seed = 0
+    ) -> dict[str, np.ndarray]:
+        """Draws of the user's unobserved variables by name, each of shape ``(size, *shape)``, one more axis for vectors.
+
+        They are joint where variables are kept joint (`structure`), and independent between the others. `variables` picks some, by
+        name or as variables, expressions included.
+
+        >>> from heliograph.engine import Model
+        >>> model = Model()
+        >>> a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
+        >>> y = model.gaussian("y", a + b, variance=1e-6, observed=1.0)
+        >>> draws = model.infer().sample(500, seed=1)
+        >>> bool(np.std(draws["a"] + draws["b"]) < 0.002)
+        True
+        """
+        return sampled(np.random.default_rng(seed), self._source(), variables, check_draws(size))
+
+    def predict(self, target: Variable | str, *, draws: int = 4000, seed: Seed = 0, **data: Any) -> Prediction:
+        """What the posterior says of a variable: of new data, given by the names of `model.data`, or once more of the old.
+
+        Variables that the new data reach (by their own arguments or their parents') are drawn anew from their parents; all
+        others have their posterior. Observed variables without new data are drawn once more.
+
+        Parameters
+        ----------
+        target
+            The name of a variable, or a variable or expression of the model.
+        draws, seed
+            The number of draws, and what they are drawn from.
+        **data
+            New values of named data.
+        """
+        return predicted(np.random.default_rng(seed), self._source(), target, data, check_draws(draws))
+
+    def log_likelihood(self, pointwise: bool = False) -> Any:
+        """``log E p(y_i | parents)`` under the posterior: its sum, or with `pointwise` an array for every observed variable."""
+        found = pointwise_log_likelihood(self._graph, self._belief)
+        return found if pointwise else float(sum(np.nansum(a) for a in found.values()))
+
+    def _draws(self, rng: np.random.Generator, nodes: Sequence[int], n: int) -> dict[int, np.ndarray]:
+        return drawn(rng, self._compiled, self._exchange.tables, self._belief, nodes, n)
+
+    def _source(self) -> Source:
+        return Source(self._graph, self._draws, self._graph.script)
+
     @property
     def graph(self) -> Graph:
         """The graph of the run."""
         return self._graph
 
-    def __iter__(self) -> Iterator[str]:
-        """The names of the user's unobserved variables."""
-        return (n.name for n in self._graph.nodes if n.given and not n.fully_observed)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __contains__(self, variable: object) -> bool:
-        name = variable.name if isinstance(variable, Variable) else variable
-        return any(n.name == name for n in self._graph.nodes)
-
-    def notes(self) -> list[str]:
-        """Sentences on how the run went."""
-        sweeps = f"{self.n_sweeps} sweep" + ("" if self.n_sweeps == 1 else "s") if self.n_sweeps else "one exact pass"
-        state = f"converged after {sweeps}" if self.converged else f"NOT converged: {self.status}"
-        lines = [f"log evidence {self.log_evidence:.6g}; {state}"]
-        if self.trace.sweeps:
-            lines.append(repr(self.trace))
-        if np.isnan(self.error_estimate):
-            lines.append("learned messages: this operator gives no estimate of the posterior error")
-        elif np.isinf(self.error_estimate):
-            lines.append("learned messages: some rows failed, so the posterior error is unknown")
-        elif self.error_estimate:
-            lines.append(f"learned messages: estimated posterior error {self.error_estimate:.2g} nats")
-        return lines
-
-    def summary(self) -> str:
-        """Means and standard deviations of the user's variables, evidence, and how the run went."""
-        return summary_text(self)
-
-    def _repr_html_(self) -> str:
-        return summary_html(self)
-
-    def table(self, probability: float = 0.9) -> Any:
-        """Every scalar entry with its mean, sd and central interval: a DataFrame, or a list of rows without pandas."""
-        return table_of(self, probability)
-
-    def compare(self, other: Posterior) -> float:
-        """The log Bayes factor of this posterior's model against another's of the same data; positive favours this one."""
-        found = compare({"this": self, "other": other})
-        return float(found.log_evidence[found.names.index("this")] - found.log_evidence[found.names.index("other")])
-
     def __repr__(self) -> str:
-        names = ", ".join(self)
         state = "converged" if self.converged else "not converged"
-        return shortened(f"Posterior({names}; {state} after {self.n_sweeps} sweeps)", 300)
+        return shortened(f"Posterior({', '.join(self)}; {state} after {self.n_sweeps} sweeps)", 300)
 
 
 def _check_variable(variable: object) -> None:

@@ -74,6 +74,15 @@ class Factor:
         """``log`` of the integral of the factor times all incoming messages, each normalised (or uniform)."""
         raise NotImplementedError  # pragma: no cover
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values of the child, drawn given point masses at all other ports, and the mean and variance of each.
+
+        This default is right where the child's family holds the distribution given the parents; a factor with another one
+        (a count, noise with heavy tails) draws for itself.
+        """
+        given = self.message(self.child, incoming)
+        return given.sample(rng), given.mean, given.variance
+
     def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Family | None:
         """A message to port `to` with which a run may begin: proper, where what came in is; None where there is no rule.
 

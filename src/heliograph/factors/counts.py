@@ -14,6 +14,7 @@ from heliograph.factors.integrals.tilt import cavity_of, gaussian_site
 from heliograph.families import Bernoulli, Beta, Family, Gamma, Gaussian
 from heliograph.numerics.count_masses import (
     digamma_rise,
+    drawn_counts,
     log_beta_binomial,
     log_binomial,
     log_choose,
@@ -138,6 +139,11 @@ class Binomial(Factor):
         yes, no = power * np.where(np.isnan(k), 0.0, k), power * np.where(np.isnan(k), 0.0, n - k)
         return Beta.from_naturals((np.broadcast_to(yes, p.shape), np.broadcast_to(no, p.shape)))
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts given the probability."""
+        p, n = as_message(self, incoming, "p").mean, as_data(self, incoming, "n")
+        return rng.binomial(n.astype(int), p).astype(float), n * p, n * p * (1 - p)
+
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the probability of the count."""
         p, n, k = as_message(self, incoming, "p"), as_data(self, incoming, "n"), as_data(self, incoming, "count")
@@ -187,6 +193,10 @@ class Poisson(Factor):
         missing = np.isnan(k)
         naturals = power * np.where(missing, 0.0, k), power * np.where(missing, 0.0, 1.0)
         return Gamma.from_naturals(tuple(np.broadcast_to(a, rate.shape) for a in naturals))
+
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts given the rate."""
+        return drawn_counts(rng, as_message(self, incoming, "rate").mean)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the probability of the count."""
@@ -249,6 +259,10 @@ class PoissonLog(Factor):
             precision = np.where(known, precision, np.where(wild, gain, 0.0))
         naturals = (np.where(missing, 0.0, a).reshape(z.shape) for a in (shift, precision))
         return Gaussian.from_naturals(tuple(naturals))
+
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Counts given the rate."""
+        return drawn_counts(rng, np.exp(as_message(self, incoming, "z").mean))
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the probability of the count."""

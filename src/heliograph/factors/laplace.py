@@ -43,6 +43,11 @@ class LaplaceFactor(Factor):
         both = known & there
         return Gaussian.from_naturals((np.where(both, shift, n * flat), np.where(both, precision, flat)))
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values around the mean."""
+        mean, scale = incoming["mean"].mean, as_data(self, incoming, "scale")
+        return rng.laplace(mean, scale), mean, np.broadcast_to(2.0 * scale**2, mean.shape)
+
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log E Laplace(x - mean)``; infinite where an end is improper, or both are uniform."""
         scale, (mean, x) = as_data(self, incoming, "scale"), as_plate(self, incoming, ("mean", "x"))

@@ -68,6 +68,12 @@ class Prior(Factor):
             raise ValueError("this Prior holds no message; make it with Prior(message)")
         return self.fixed
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values of the fixed message, repeated as often as the plate is."""
+        fixed = self.message("x", incoming)
+        given = fixed[np.arange(incoming["x"].size) % fixed.size]
+        return given.sample(rng), given.mean, given.variance
+
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of the fixed message times the incoming one."""
         if self.fixed is None:

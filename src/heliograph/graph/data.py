@@ -104,7 +104,7 @@ class Data(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(getattr(x, "__array_ufunc__", 0) is None or isinstance(x, Quantity) or is_symbol(x) for x in inputs):
             return NotImplemented
-        return _derived(getattr(ufunc, method), *inputs, **kwargs)
+        return _derived(_by_ufunc, ufunc, method, *inputs, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if any(issubclass(t, Quantity) or getattr(t, "depends_on_hypers", False) for t in types):
@@ -113,6 +113,10 @@ class Data(NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"Data({self.name!r}, shape={self.shape})"
+
+
+def _by_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    return getattr(ufunc, method)(*inputs, **kwargs)
 
 
 def _item(x: Any, key: Any) -> Any:

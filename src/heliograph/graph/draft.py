@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,17 @@ from heliograph.graph.data import Data
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "Unfolding"]
+
+
+@dataclass
+class Unfolding:
+    """A chain that is being written: builders called with its name make entries of one node, and not a node each."""
+
+    n: int  # entries along its first axis
+    n_first: int  # of them that are the start
+    node: Node | None = None
+    following: np.ndarray | None = None  # the entries that the next call makes; None: the start
 
 
 class Draft:
@@ -29,6 +40,8 @@ class Draft:
         The names that are taken.
     stacks
         Vectors of scalars, by the scalars: the same scalars make the same vector.
+    chains
+        The chains that are being written, by name.
     limits, statements
         The values that constraints and observations leave to the variables, and these statements, each with the node
         whose observed values make it.
@@ -46,6 +59,7 @@ class Draft:
         self.stacks: dict[Hashable, Node] = {}
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
+        self.chains: dict[str, Unfolding] = {}  # by name, while they are written
         self.data: dict[str, Data] = {}
         self.hypers: list[Hyper] = []
         self.values: Mapping[str, np.ndarray] = {}
@@ -102,6 +116,10 @@ class Draft:
         if name in self.names:
             raise ModelError(f"a variable called {name!r} exists already; choose another name")
 
+    def unfolds(self, name: object) -> bool:
+        """Return whether a chain of this name is being written."""
+        return isinstance(name, str) and name in self.chains
+
     def number(self, node: Node) -> None:
         """Give a new node its place in the order of writing, and its entries theirs among all base entries."""
         node.order, self._n_written = self._n_written, self._n_written + 1
@@ -146,6 +164,11 @@ class Draft:
         self.graph.plates.append(plate)
         self.record(self.graph.plates.pop)
         return plate
+
+    def note_counts(self, name: str, plate: Plate) -> None:
+        """Remember how counts are made, whether they were seen or not."""
+        self.graph.counts[name] = plate
+        self.record(lambda: self.graph.counts.pop(name, None))
 
     def limit(self, node: Node, statement: Statement) -> None:
         """Narrow what is left of the variables by a statement that the observed values of `node` make."""

@@ -14,7 +14,7 @@ from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Edge, Node, Plate
 from heliograph.graph.support import makers_of, roots_of
 
-__all__ = ["Data", "Ports", "check_distinct", "make_plate", "plate_shape"]
+__all__ = ["Data", "Ports", "check_distinct", "make_plate", "plate_shape", "unattached"]
 
 Ports = Mapping[str, Quantity | np.ndarray]  # constants at a family's port are point masses
 Data = Mapping[str, np.ndarray]
@@ -40,6 +40,11 @@ def plate_shape(
 
 def make_plate(draft: Draft, factor: Factor, ports: Ports, data: Data, shape: tuple[int, ...]) -> Plate:
     """Put one plate of that shape into the graph, over quantities whose nodes are there already."""
+    return draft.add_plate(unattached(draft, factor, ports, data, shape))
+
+
+def unattached(draft: Draft, factor: Factor, ports: Ports, data: Data, shape: tuple[int, ...]) -> Plate:
+    """One plate of that shape, over quantities whose nodes are in the graph, which is itself not there."""
     edges: dict[str, Edge] = {}
     constants: dict[str, object] = {}
     for port, value in ports.items():
@@ -52,7 +57,7 @@ def make_plate(draft: Draft, factor: Factor, ports: Ports, data: Data, shape: tu
         event = value.shape[len(_data_shape(factor, port, value)) :]
         # the plate has a copy, so that later changes to the user's array do not reach the model
         constants[port] = np.array(np.broadcast_to(value, (*shape, *event)).reshape(-1, *event))
-    return draft.add_plate(Plate(len(draft.graph.plates), factor.name, factor, shape, edges, constants))
+    return Plate(len(draft.graph.plates), factor.name, factor, shape, edges, constants)
 
 
 def check_distinct(factor: Factor, ports: Ports, shape: tuple[int, ...]) -> None:

@@ -175,11 +175,17 @@ class Graph:
     plates: list[Plate] = field(default_factory=list[Plate])
 
     live: Graph | None = None  # in a snapshot: the graph that it was taken of
+    counts: dict[str, Plate] = field(
+        default_factory=dict[str, "Plate"]
+    )  # of all counts by name, seen or not, to predict them
+    script: Any = None  # in a snapshot: the calls that wrote the model, and its data
     version: int = 0  # how often the model was written anew with other data
 
     def snapshot(self) -> Graph:
         """A copy of the graph as it is now, which later additions and observations leave as it is."""
-        return Graph([replace(node) for node in self.nodes], list(self.plates), self, self.version)
+        return Graph(
+            [replace(node) for node in self.nodes], list(self.plates), self, dict(self.counts), version=self.version
+        )
 
     def meetings(self) -> dict[int, list[tuple[Plate, str]]]:
         """The (plate, port) pairs that meet each node that is met at all."""

@@ -8,9 +8,19 @@ from scipy.special import gammaln
 from heliograph.numerics.gamma_function import binet, digamma_gap
 from heliograph.numerics.logarithms import log_or_minus_inf
 
-__all__ = ["digamma_rise", "log_beta_binomial", "log_binomial", "log_choose", "log_poisson", "log_rise"]
+__all__ = ["digamma_rise", "drawn_counts", "log_beta_binomial", "log_binomial", "log_choose", "log_poisson", "log_rise"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
+
+
+def drawn_counts(rng: np.random.Generator, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Poisson counts, and the mean and variance of each; beyond 1e9 by the normal limit, whose error is far below rounding."""
+    small = np.minimum(rate, 1e9)
+    counts = rng.poisson(small).astype(float)
+    large = rate > 1e9
+    if large.any():
+        counts = np.where(large, np.round(rate + np.sqrt(rate) * rng.standard_normal(rate.shape)), counts)
+    return counts, rate, rate
 
 
 def log_poisson(k: np.ndarray, rate: np.ndarray, log_rate: np.ndarray) -> np.ndarray:

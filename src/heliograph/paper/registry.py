@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from heliograph.paper.exp1 import parts as exp1
-from heliograph.paper.exp2 import parts as exp2
-from heliograph.paper.exp3 import parts as exp3
-from heliograph.paper.exp4 import parts as exp4
-from heliograph.paper.exp5 import parts as exp5
-from heliograph.paper.features import parts as features
+from collections.abc import Mapping
+from typing import Any
+
+from heliograph.paper import exp1, exp2, exp3, exp4, exp5, features
+from heliograph.paper.report.claims import Claim
+from heliograph.paper.report.tables import Table
 from heliograph.paper.running.experiment import Experiment
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["EXPERIMENTS", "claims_of", "sentences_of", "tables_of"]
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT for module in (exp1, exp2, exp3, exp4, exp5, features)
 }
+
+
+def tables_of(result: Mapping[str, Any]) -> list[Table]:
+    """The tables of one experiment, from its JSON; none for an experiment that has no finished method yet."""
+    return EXPERIMENTS[result["experiment"]].tables(result) if result.get("methods") else []
+
+
+def sentences_of(result: Mapping[str, Any]) -> list[str]:
+    """Two or more sentences on an experiment's JSON; one that says so if nothing of it has finished."""
+    if not result.get("methods"):
+        return ["No method has finished yet."]
+    return EXPERIMENTS[result["experiment"]].sentences(result)
+
+
+def claims_of(result: Mapping[str, Any]) -> list[Claim]:
+    """The paper's claims on an experiment, with what its JSON says of them."""
+    return EXPERIMENTS[result["experiment"]].claims(result) if result.get("methods") else []

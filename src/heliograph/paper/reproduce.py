@@ -1,13 +1,10 @@
-"""Running the paper's experiments: their settings, their parts in one pool, and results that are kept in a folder.
+"""Running the paper's experiments: their settings, and their parts in one pool.
 
-The folder holds ``NAME.json`` (what tables and checks read), ``NAME.series.npz`` (what the figures need besides) and
-``parts/`` (finished parts, reused by the next run of the same settings).
+`results.py` writes and reads the folder.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import math
 import os
 import platform
@@ -17,13 +14,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from heliograph.errors import ModelError
 from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.running.experiment import Experiment, Outcome, plain_settings
 from heliograph.paper.running.parts import Part, Store, run_parts
-from heliograph.storage import write_whole
 
 __all__ = [
     "Run",
@@ -32,16 +26,12 @@ __all__ = [
     "machine",
     "outcome_of",
     "plan",
-    "read_results",
     "run",
-    "strict_json",
-    "without_timings",
-    "write_outcome",
 ]
 
 
 class Run(NamedTuple):
-    """One experiment with the settings it is to be run with."""
+    """One experiment at one seed with the settings it is to be run with."""
 
     experiment: Experiment
     settings: Mapping[str, Any]
@@ -80,8 +70,15 @@ def plan(
     methods: Sequence[str] | None = None,
     problems: int | None = None,
     splits: Path | None = None,
+    seeds: int = 1,
 ) -> list[Run]:
-    """Settings of every experiment after the caller's wishes; those that none of `methods` belongs to are left out."""
+    """Settings of every experiment after the caller's wishes; those that none of `methods` belongs to are left out.
+
+    With several `seeds`, beginning with `seed`, an experiment has a run for each; slow ones have half as many, and methods
+    that are too slow for more have the first only.
+    """
+    if seeds < 1:
+        raise ModelError(f"The number of seeds must be at least 1, not {seeds}.")
     sizes = {e.name: dict(e.full if full else e.quick) for e in experiments}
     _check_wishes(sizes, methods, problems, splits)
     alone, runs = len(experiments) == 1, []
@@ -95,7 +92,12 @@ def plan(
             raise ModelError(f"{experiment.name} has no number of problems; leave --problems out.")
         if splits is not None and "splits" in settings:
             settings["splits"] = str(splits)
-        runs.append(Run(experiment, settings, seed, list(experiment.parts(settings, seed))))
+        for s in range(seed, seed + max(1, math.ceil(experiment.seeds * seeds))):
+            mine = settings
+            if s > seed:
+                kept = tuple(m for m in settings["methods"] if m not in experiment.first_seed_only)
+                mine = {**settings, "methods": kept}
+            runs.append(Run(experiment, mine, s, list(experiment.parts(mine, s))))
     return runs
 
 
@@ -146,22 +148,19 @@ def run(runs: Sequence[Run], store: Store, jobs: int = 1) -> Iterator[tuple[Step
         yield Step(part, heard.get(part.key, False), n_done, len(parts), running(), errors.get(part.key)), result
 
 
-def outcome_of(one: Run, results: Mapping[str, dict[str, Any]], errors: Mapping[str, str] | None = None) -> Outcome:
-    """The run's outcome from the results, by part key, that there are; ``complete`` says whether they are all there.
+def outcome_of(
+    runs: Run | Sequence[Run], results: Mapping[str, dict[str, Any]], errors: Mapping[str, str] | None = None
+) -> Outcome:
+    """An experiment's outcome from the results, by part key, that there are; ``complete`` says whether they are all there.
 
-    `errors`, by part key too, become ``failed``: the names of the parts and what each failed with.
+    Everything is of the first of the runs, which differ in their seed; ``spread`` has the headlines of all of them. `errors`,
+    by part key too, become ``failed``: the names of the parts and what each failed with.
     """
-    mine = {part.name: results[part.key] for part in one.parts if part.key in results}
-    complete = len(mine) == len(one.parts)
-    try:
-        outcome = one.experiment.assemble(one.settings, one.seed, mine)
-    except (KeyError, IndexError, ValueError):
-        if complete:
-            raise
-        # an interrupted run with too little to assemble is still reported: its settings, and how far it came
-        outcome = Outcome(
-            {"experiment": one.experiment.name, "settings": plain_settings(one.settings, one.seed), "methods": {}}, {}
-        )
+    each = [runs] if isinstance(runs, Run) else list(runs)
+    one = each[0]
+    parts = [part for run in each for part in run.parts]
+    there = [part for part in parts if part.key in results]
+    outcome = _assembled(one, results)
     settings = dict(outcome.json["settings"])
     if settings.get("splits"):
         settings["splits"] = Path(settings["splits"]).name  # a folder's whole path says more than a reader should know
@@ -169,14 +168,40 @@ def outcome_of(one: Run, results: Mapping[str, dict[str, Any]], errors: Mapping[
         **outcome.json,
         "settings": settings,
         "size": "full" if _same_size(one, one.experiment.full) else "quick" if _same_size(one, one.experiment.quick) else "own",
-        "complete": complete,
-        "parts": [len(mine), len(one.parts)],
+        "complete": len(there) == len(parts),
+        "parts": [len(there), len(parts)],
         "machine": machine(),
     }  # fmt: skip
-    failed = {part.name: errors[part.key] for part in one.parts if errors and part.key in errors}
+    if len(each) > 1:
+        json["spread"] = _spread(each, [outcome.json, *(_assembled(run, results).json for run in each[1:])])
+    failed = {f"{part.name}, seed {run.seed}" if len(each) > 1 else part.name: errors[part.key]
+              for run in each for part in run.parts if errors and part.key in errors}  # fmt: skip
     if failed:
         json["failed"] = failed
     return Outcome(json, outcome.series)
+
+
+def _assembled(one: Run, results: Mapping[str, dict[str, Any]]) -> Outcome:
+    mine = {part.name: results[part.key] for part in one.parts if part.key in results}
+    try:
+        return one.experiment.assemble(one.settings, one.seed, mine)
+    except (KeyError, IndexError, ValueError):
+        if len(mine) == len(one.parts):
+            raise
+        # an interrupted run with too little to assemble is still reported: its settings, and how far it came
+        told = {"experiment": one.experiment.name, "settings": plain_settings(one.settings, one.seed), "methods": {}}
+        return Outcome(told, {})
+
+
+def _spread(runs: Sequence[Run], jsons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The headlines of every method, one entry per seed that it finished."""
+    methods: dict[str, dict[str, list[Any]]] = {}
+    for run, told in zip(runs, jsons, strict=True):
+        if told.get("methods"):
+            for method, row in run.experiment.headlines(told).items():
+                for key, value in row.items():
+                    methods.setdefault(method, {}).setdefault(key, []).append(value)
+    return {"seeds": [run.seed for run in runs], "methods": methods}
 
 
 def _same_size(one: Run, size: Mapping[str, Any]) -> bool:
@@ -197,80 +222,3 @@ def machine() -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "versions": versions,
     }
-
-
-# ---- the results' folder --------------------------------------------------------------------------------------------
-def strict_json(value: Any) -> Any:
-    """The value with plain Python numbers; what JSON has no number for (NaN, infinity) becomes None.
-
-    >>> strict_json({"a": np.float64(0.5), "b": [float("inf"), 2]})
-    {'a': 0.5, 'b': [None, 2]}
-    """
-    if isinstance(value, Mapping):
-        return {str(k): strict_json(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [strict_json(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return strict_json(value.tolist())
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def without_timings(value: Any) -> Any:
-    """The JSON without what differs from run to run of the same seed: every key that speaks of seconds.
-
-    >>> without_timings({"kjit": {"seconds": [1.0], "seconds_rest": [0.1], "improper": [0]}})
-    {'kjit': {'improper': [0]}}
-    """
-    if isinstance(value, Mapping):
-        return {k: without_timings(v) for k, v in value.items() if "seconds" not in str(k)}
-    if isinstance(value, (list, tuple)):
-        return [without_timings(v) for v in value]
-    return value
-
-
-def write_outcome(out: Path, outcome: Outcome) -> None:
-    """Keep an outcome as ``NAME.json`` and ``NAME.series.npz``; each file is written whole or not at all."""
-    out.mkdir(parents=True, exist_ok=True)
-    name = outcome.json["experiment"]
-    paths: list[list[str]] = []
-    arrays: list[np.ndarray] = []
-    _flatten(outcome.series, [], paths, arrays)
-    named: dict[str, Any] = {"index": np.array(json.dumps(paths)), **{f"a{k}": a for k, a in enumerate(arrays)}}
-    series = io.BytesIO()
-    np.savez_compressed(series, **named)
-    write_whole(out / f"{name}.series.npz", series.getvalue())
-    text = json.dumps(strict_json(outcome.json), indent=1, allow_nan=False) + "\n"
-    write_whole(out / f"{name}.json", text.encode())
-
-
-def _flatten(value: Any, path: list[str], paths: list[list[str]], arrays: list[np.ndarray]) -> None:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            _flatten(inner, [*path, str(key)], paths, arrays)
-    else:
-        paths.append(path)
-        arrays.append(np.asarray(value))
-
-
-def read_results(out: Path) -> dict[str, Outcome]:
-    """Every outcome kept in a folder, in the paper's order."""
-    found = {}
-    for name in EXPERIMENTS:
-        path = out / f"{name}.json"
-        if not path.exists():
-            continue
-        series: dict[str, Any] = {}
-        beside = out / f"{name}.series.npz"
-        if beside.exists():
-            with np.load(beside, allow_pickle=False) as file:
-                for k, keys in enumerate(json.loads(str(file["index"]))):
-                    inner = series
-                    for key in keys[:-1]:
-                        inner = inner.setdefault(key, {})
-                    inner[keys[-1]] = file[f"a{k}"]
-        found[name] = Outcome(json.loads(path.read_text()), series)
-    if not found:
-        raise ModelError(f"There are no results in the folder {out.name!r}; run `heliograph reproduce` first.")
-    return found

@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.report.page import build
-from heliograph.paper.reproduce import write_outcome
+from heliograph.paper.results import write_outcome
 
 _spec = importlib.util.spec_from_file_location("report_made_up", Path(__file__).with_name("made_up.py"))
 assert _spec is not None and _spec.loader is not None

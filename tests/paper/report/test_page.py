@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from heliograph.paper.report.page import build
-from heliograph.paper.reproduce import write_outcome
+from heliograph.paper.results import write_outcome
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -62,7 +62,12 @@ def test_every_image_says_what_it_shows_and_is_also_a_file_of_two_kinds(report_p
 
 def test_an_interrupted_run_is_called_one(made_up, tmp_path):
     outcome = made_up.exp3()
-    told = {**outcome.json, "complete": False, "parts": [1, 4], "methods": {"kjit": outcome.json["methods"]["kjit"]}}
+    told = {
+        **outcome.json,
+        "complete": False,
+        "parts": [1, 4],
+        "methods": {"kjit (text)": outcome.json["methods"]["kjit (text)"]},
+    }
     write_outcome(tmp_path, outcome._replace(json=told, series={}))
     assert "1 of 4 parts are finished" in build(tmp_path).read_text(encoding="utf-8")
 

@@ -135,6 +135,12 @@ class BlackBox(Factor):
             seconds_oracle=reply.seconds_oracle + calls.seconds,
         )
 
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values of the function itself, which stand for their means too."""
+        inputs = {p: m.point if isinstance(m := incoming[p], Family) else m for p in self.sampler.inputs}
+        values = evaluate(rng, self.sampler, inputs, incoming[self.child].size)
+        return values, values, np.zeros(values.shape)
+
     def operator(self, choice: Any = "learned") -> Any:
         """The factor's own operator of a kind: made when first wanted, the same one ever after.
 

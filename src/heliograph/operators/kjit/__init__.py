@@ -6,7 +6,7 @@ is learned, `directions.py` what is known and how it is kept. The loop also serv
 
 from heliograph.operators.kjit.directions import Direction
 from heliograph.operators.kjit.just_in_time import JustInTime
-from heliograph.operators.kjit.kernel_learner import KernelLearner, Kjit
+from heliograph.operators.kjit.kernel_learner import KernelLearner, Kjit, columns
 from heliograph.operators.kjit.targets import (
     BeliefLogs,
     BeliefStatistics,
@@ -26,5 +26,6 @@ __all__ = [
     "OutgoingMessage",
     "OutgoingRate",
     "Target",
+    "columns",
     "target_named",
 ]

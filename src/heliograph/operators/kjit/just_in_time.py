@@ -9,16 +9,16 @@ was asked is sent as the oracle gave it, not as it would now be predicted.
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families import Family, Gaussian, concatenate
+from heliograph.families import Family
 from heliograph.families.packing import join_plates
 from heliograph.kernels import embeddable
+from heliograph.operators.kjit.call import Call
 from heliograph.operators.kjit.directions import Direction, directions_from, state_of
 from heliograph.operators.kjit.targets import target_named
 from heliograph.operators.protocol import (
@@ -37,15 +37,15 @@ __all__ = ["Extend", "JustInTime"]
 
 Extend = Callable[[np.random.Generator, Incoming, Setting], tuple[Incoming, int]]
 
-_SENT_INSTEAD = 1e5  # variance of the message that the authors' program sends for an improper one
-
 
 class JustInTime:
     """An operator that asks, learns, and soon hardly asks.
 
     `learner` is a recipe: each direction gets a copy of it. `threshold` is one number for the log predictive variances
     of all outputs, or one for each. `block` bounds how many uncertain tuples of a plate are asked at once: the rest
-    are predicted again with what was learned, and most need not be asked any more (None: all at once). With `share` one
+    are predicted again with what was learned, and most need not be asked any more (None: all at once; see
+    docs/decisions/0010). `order` is "worst first", or "in turn": row after row as the paper's operator meets them, each asked
+    alone and learned before the next is looked at; `block` then has no meaning. With `share` one
     oracle run teaches every direction, else only the one that asked. `improper` says what to do with an oracle's
     message that is not a distribution: "engine" sends it (the engine has a policy) and learns its belief, "program"
     sends N(0, 1e5), or the uniform message of another family, and learns nothing, as the authors' program. `view` may
@@ -61,6 +61,7 @@ class JustInTime:
         threshold: float | Sequence[float] = -8.5,
         minibatch: int = 300,
         block: int | None = 64,
+        order: str = "worst first",
         share: bool = False,
         improper: str = "engine",
         view: Extend | None = None,
@@ -70,12 +71,14 @@ class JustInTime:
             raise ModelError(f"minibatch and block must be 1 or more, not {minibatch} and {block}")
         if improper not in ("engine", "program"):
             raise ModelError(f"improper must be 'engine' or 'program', not {improper!r}")
+        if order not in ("worst first", "in turn"):
+            raise ModelError(f"order must be 'worst first' or 'in turn', not {order!r}")
         self.name = name or type(learner).__name__.lower()
         self.learner = learner
         self.target = target_named(target)
         self.threshold = threshold
         self.minibatch = minibatch
-        self.block = block
+        self.block, self.order = block, order
         self.share = share
         self.improper = improper
         self.view = view
@@ -107,7 +110,7 @@ class JustInTime:
     ) -> Reply:
         """Messages to port `to` for a plate of tuples: predicted where certain, else asked and learned."""
         seen, n_evaluations = (incoming, 0) if self.view is None else self.view(rng, incoming, setting)
-        reply = _Call(self, rng, to, incoming, seen, ask).run()
+        reply = Call(self, rng, to, incoming, seen, ask).run()
         return reply._replace(n_evaluations=n_evaluations)
 
     def direction(self, to: str, incoming: Incoming) -> Direction:
@@ -126,6 +129,7 @@ class JustInTime:
     def _store(self, direction: Direction, to: str, incoming: Incoming, answer: Any) -> None:
         belief, cavity = answer.beliefs[to], incoming[to]
         y, good = self.target.forward(belief, cavity)
+        self._check_thresholds(to, y.shape[1])
         good = good & ~answer.failed_at(to) & embeddable(incoming)
         if self.improper == "program":
             good &= (belief / cavity).proper
@@ -150,6 +154,14 @@ class JustInTime:
         direction.waiting = []
         direction.n_learned += len(y)
 
+    def _check_thresholds(self, to: str, n_outputs: int) -> None:
+        """One threshold for all outputs, or one for each."""
+        if np.size(self.threshold) not in (1, n_outputs):
+            raise ModelError(
+                f"messages to {to!r} have {n_outputs} outputs to be certain of, but {np.size(self.threshold)} thresholds were "
+                f"given: give one number for all of them, or {n_outputs}"
+            )
+
     def uncertain(self, log_variance: np.ndarray) -> np.ndarray:
         """Where any output reaches its threshold."""
         return np.asarray((log_variance >= np.asarray(self.threshold)).any(axis=1))
@@ -166,122 +178,3 @@ class JustInTime:
     def __repr__(self) -> str:
         known = "; ".join(f"{k}: {d.n_learned} learned, {d.n_asked} asked" for k, d in self.directions.items())
         return f"<operator {self.key}: {known or 'nothing learned'}>"
-
-
-class _Call:
-    """One call of `send`: what has been decided about each row so far."""
-
-    def __init__(
-        self, operator: JustInTime, rng: np.random.Generator, to: str, incoming: Incoming, seen: Incoming, ask: Ask
-    ) -> None:
-        self.operator, self.rng, self.to, self.ask = operator, rng, to, ask
-        self.incoming, self.seen = incoming, seen  # what the oracle is asked about, and what the learner sees
-        self.cavity: Family = incoming[to]
-        self.direction = operator.direction(to, seen)
-        self.n = len(self.cavity)
-        self.parts: list[tuple[np.ndarray, Family]] = []
-        self.asked = np.zeros(self.n, dtype=bool)
-        self.failed = np.zeros(self.n, dtype=bool)
-        self.expected_kl = np.full(self.n, np.nan)  # of what an oracle answered; nobody knows it of predictions
-        self.log_variance: np.ndarray | None = None
-        self.n_asked, self.learning, self.prediction = 0, 0.0, 0.0
-
-    def run(self) -> Reply:
-        can = embeddable(self.seen)
-        self._absorb()
-        if not can.all():
-            self._ask(np.flatnonzero(~can))  # no kernel sees an improper message
-        rest = np.flatnonzero(can)
-        while len(rest) and self.direction.learner is None:
-            missing = self.operator.minibatch - self.direction.n_waiting
-            self._ask(rest[:missing])
-            rest = rest[missing:]
-        if len(rest):
-            self._predict_or_ask(rest)
-        return self._reply()
-
-    def _predict_or_ask(self, rows: np.ndarray) -> None:
-        block = self.operator.block or self.n
-        while len(rows):
-            message, log_variance, doubtful = self._predict(rows)
-            self._keep(rows[~doubtful], message[~doubtful])
-            rows, worst = rows[doubtful], log_variance[doubtful].max(axis=1, initial=-np.inf)
-            # the most uncertain first: what they teach may settle the others
-            chosen = np.sort(np.argsort(-worst, kind="stable")[:block])
-            self._ask(rows[chosen])
-            rows = np.delete(rows, chosen)
-
-    def _predict(self, rows: np.ndarray) -> tuple[Family, np.ndarray, np.ndarray]:
-        start = time.perf_counter()
-        assert self.direction.learner is not None
-        mean, variance = self.direction.learner.predict(rows_of(self.seen, rows))
-        message, valid = self.operator.target.inverse(mean, self.cavity[rows])
-        log_variance = np.log(variance, out=np.full(variance.shape, -np.inf), where=~(variance <= 0))
-        if self.log_variance is None:
-            self.log_variance = np.full((self.n, log_variance.shape[1]), np.nan)
-        self.log_variance[rows] = log_variance
-        self.prediction += time.perf_counter() - start
-        return message, log_variance, self.operator.uncertain(log_variance) | ~valid
-
-    def _ask(self, rows: np.ndarray) -> None:
-        """Ask about rows, learn the answer before anything else can happen, and keep the oracle's own messages."""
-        if not len(rows):
-            return
-        tuples = rows_of(self.seen, rows)
-        try:
-            answer = self.ask(rows_of(self.incoming, rows))
-        except BaseException as error:  # whatever it is, what was paid for is learned before it goes on
-            done = getattr(error, "answered", None)
-            if done is not None:
-                self._learn(rows_of(tuples, done[0]), done[1])
-            raise
-        self._learn(tuples, answer)
-        self.n_asked += len(rows)
-        self.asked[rows] = True
-        self.failed[rows] = failed = answer.failed_at(self.to)
-        self.expected_kl[rows] = answer.expected_kl[self.to]
-        self._keep(rows, self._settled(answer.beliefs[self.to] / self.cavity[rows], failed))
-
-    def _learn(self, tuples: Incoming, answer: Any) -> None:
-        start = time.perf_counter()
-        self.direction.n_asked += len(answer.failed)
-        self.operator.learn(self.rng, self.to, tuples, answer)
-        self.learning += time.perf_counter() - start
-
-    def _absorb(self) -> None:
-        start = time.perf_counter()
-        self.operator.absorb(self.rng, self.direction)
-        self.learning += time.perf_counter() - start
-
-    def _settled(self, message: Family, failed: np.ndarray) -> Family:
-        improper = ~message.proper & ~failed
-        if self.operator.improper != "program" or not improper.any():
-            return message
-        broad = np.where(improper, 1 / _SENT_INSTEAD, 0.0) if isinstance(message, Gaussian) else None
-        naturals = [
-            np.where(improper.reshape(improper.shape + (1,) * r), 0.0, a)
-            for a, r in zip(message.naturals, message.ranks, strict=True)
-        ]
-        if broad is not None:
-            naturals[1] = naturals[1] + broad
-        return message.from_naturals(tuple(naturals), message.point)
-
-    def _keep(self, rows: np.ndarray, message: Family) -> None:
-        if len(rows):
-            self.parts.append((rows, message))
-
-    def _reply(self) -> Reply:
-        message = self.cavity.as_uniform()
-        if self.n:
-            order = np.argsort(np.concatenate([rows for rows, _ in self.parts]), kind="stable")
-            message = concatenate([m for _, m in self.parts])[order]
-        return Reply(
-            message,
-            self.failed,
-            self.asked,
-            self.log_variance,
-            self.expected_kl,
-            n_asked=self.n_asked,
-            seconds_learning=self.learning,
-            seconds_prediction=self.prediction,
-        )

@@ -17,18 +17,28 @@ from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.protocol import Incoming, State
 from heliograph.regression import bayesian_linear as linear
 
-__all__ = ["KernelLearner", "Kjit"]
+__all__ = ["KernelLearner", "Kjit", "columns"]
 
 _PLATE = 64  # rows from which on float32 pays: it needs the inverse of the factor, which an update makes stale
 
 _COLUMNS: dict[str, dict[str, Any]] = {
-    "house": {"target": "log", "embedding": "moments", "gamma_factor": 1.0, "features": "one", "improper": "engine"},
+    "house": {
+        "target": "log",
+        "embedding": "moments",
+        "gamma_factor": 1.0,
+        "features": "one",
+        "improper": "engine",
+        "order": "worst first",
+        "precision": "auto",
+    },
     "text": {
         "target": "statistics",
         "embedding": "exact",
         "gamma_factor": 1.0,
         "features": "one",
         "improper": "engine",
+        "order": "in turn",
+        "precision": "float64",
     },
     "program": {
         "target": "log",
@@ -36,6 +46,8 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         "gamma_factor": 0.5,
         "features": "per output",
         "improper": "program",
+        "order": "in turn",
+        "precision": "float64",
     },
 }
 
@@ -54,8 +66,9 @@ def Kjit(
     gamma_factor: float | None = None,
     features: str | None = None,
     improper: str | None = None,
+    order: str | None = None,
     axis: str = "identity",
-    precision: str = "auto",
+    precision: str | None = None,
     block: int | None = 64,
     share: bool = False,
 ) -> JustInTime:
@@ -68,9 +81,11 @@ def Kjit(
     | gamma_factor (times the median, gamma^2) | 1 | 1 | 0.5 |
     | features | one | one | per output |
     | improper (what to do with an oracle's improper message) | engine | engine | program |
+    | order (of the questions in a plate) | worst first | in turn | in turn |
+    | precision | auto | float64 | float64 |
 
     `axis="chart"` sees a Gamma on the log axis and a Beta on the logit axis. `precision` is "float64", "float32" or
-    "auto", float32 for plates of 64 and more.
+    "auto", float32 for plates of 64 and more. `columns()` gives this table.
 
     >>> Kjit(threshold=-9.0).key
     'kjit(threshold=-9.0)'
@@ -80,7 +95,7 @@ def Kjit(
         raise ModelError(f"settings must be one of {sorted(_COLUMNS)}, not {settings!r}")
     chosen = dict(_COLUMNS[settings])
     given_alone = {"target": target, "embedding": embedding, "gamma_factor": gamma_factor, "features": features}
-    given_alone["improper"] = improper
+    given_alone |= {"improper": improper, "order": order, "precision": precision}
     chosen |= {k: v for k, v in given_alone.items() if v is not None}
     learner = KernelLearner(
         D_in,
@@ -91,7 +106,7 @@ def Kjit(
         chosen["embedding"],
         axis,
         chosen["features"],
-        precision,
+        chosen["precision"],
     )
     return JustInTime(
         learner,
@@ -100,6 +115,7 @@ def Kjit(
         threshold=threshold,
         minibatch=minibatch,
         block=block,
+        order=chosen["order"],
         share=share,
         improper=chosen["improper"],
         settings=given,
@@ -107,6 +123,15 @@ def Kjit(
 
 
 _DEFAULTS: dict[str, Any] = dict(Kjit.__kwdefaults__ or {}, D_in=300, D_out=500)
+
+
+def columns() -> dict[str, dict[str, Any]]:
+    """What each of the three words for `settings` stands for: the paper's text, its authors' program, and our own mixture.
+
+    >>> [columns()[name]["target"] for name in ("text", "program", "house")]
+    ['statistics', 'log', 'log']
+    """
+    return {name: dict(column) for name, column in _COLUMNS.items()}
 
 
 class KernelLearner:

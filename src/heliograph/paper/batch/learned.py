@@ -16,7 +16,7 @@ from heliograph.operators.protocol import Setting
 from heliograph.oracles import Answer
 from heliograph.oracles.references import reference_of
 from heliograph.paper.batch.messages import Labelled
-from heliograph.paper.logistic import logistic_factor
+from heliograph.paper.sequences.logistic import logistic_factor
 
 __all__ = ["LearnedInBatch", "Prediction", "learned"]
 

@@ -12,10 +12,11 @@ from heliograph.factors import Logistic
 from heliograph.families import Beta, Gaussian
 from heliograph.paper.batch.recording import recorded_messages
 
-__all__ = ["Labelled", "exact_beliefs", "labelled_messages", "sampled_beliefs"]
+__all__ = ["Labelled", "exact_beliefs", "labelled_messages", "log_kl_of", "sampled_beliefs"]
 
 PROPOSAL_VARIANCE = 200.0  # of the authors' sampler, whose mean is 0
 _DRAWS = 500_000  # at a time: a few arrays of 4 MB
+_LEAST = 1e-17  # KL below the rounding of its own formula counts as this
 
 
 class Labelled(NamedTuple):
@@ -33,6 +34,11 @@ class Labelled(NamedTuple):
         """Some of them."""
         incoming = {port: m[rows] for port, m in self.incoming.items()}
         return Labelled(incoming, self.belief[rows], self.exact[rows], self.noise[rows])
+
+
+def log_kl_of(truth: Gaussian, prediction: Gaussian) -> np.ndarray:
+    """``log KL(truth || prediction)`` of each message; NaN where nothing was predicted."""
+    return np.log(np.maximum(truth.kl(prediction), _LEAST))
 
 
 def exact_beliefs(incoming: dict[str, Any]) -> Gaussian:

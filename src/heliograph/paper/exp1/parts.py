@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.families import Gaussian
-from heliograph.paper.batch.messages import labelled_messages
-from heliograph.paper.batch.methods import METHODS, Sizes, train
-from heliograph.paper.running.experiment import Experiment, Outcome, plain_settings
+from heliograph.paper.batch.kernels import Sizes
+from heliograph.paper.batch.messages import labelled_messages, log_kl_of
+from heliograph.paper.batch.methods import METHODS, train
+from heliograph.paper.published import published
+from heliograph.paper.running.experiment import Outcome, plain_settings
 from heliograph.paper.running.parts import Part
 
-__all__ = ["EXPERIMENT", "PERCENTILES", "label_noise", "log_kl_of", "score_method"]
+__all__ = ["FULL", "PERCENTILES", "QUICK", "assemble", "headlines", "label_noise", "parts_of", "score_method"]
 
 PERCENTILES = (10.0, 50.0, 90.0, 99.0)  # of the error, at which example messages are shown
-_LEAST = 1e-17  # KL below the rounding of its own formula counts as this
 
 FULL: dict[str, Any] = {
     "methods": tuple(METHODS),
@@ -38,24 +38,6 @@ QUICK: dict[str, Any] = {
     "sampled": {**FULL["sampled"], "n_problems": 6},
 }
 
-PAPER: dict[str, dict[str, float]] = {
-    "mean variance": {"mean_log_kl": -6.96, "sd_log_kl": 1.67},
-    "expected product": {"mean_log_kl": -2.78, "sd_log_kl": 1.82},
-    "sum of expected products": {"mean_log_kl": -1.05, "sd_log_kl": 1.93},
-    "product of expected products": {"mean_log_kl": -2.64, "sd_log_kl": 1.65},
-    "kjit": {"mean_log_kl": -8.97, "sd_log_kl": 1.57, "p99_log_kl": -5.46},
-    "cholesky sum of gaussians": {"mean_log_kl": -2.75, "sd_log_kl": 2.84},
-    "cholesky joint gaussian": {"mean_log_kl": -8.71, "sd_log_kl": 1.69},
-    "random forest": {"mean_log_kl": -8.69, "sd_log_kl": 1.79},
-    "extra trees": {"mean_log_kl": -8.90, "sd_log_kl": 1.59},
-    "eslami forest": {"mean_log_kl": -6.94, "sd_log_kl": 3.88},
-}
-
-
-def log_kl_of(truth: Gaussian, prediction: Gaussian) -> np.ndarray:
-    """``log KL(truth || prediction)`` of each message."""
-    return np.log(np.maximum(truth.kl(prediction), _LEAST))
-
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
 def score_method(
@@ -71,20 +53,23 @@ def score_method(
     prediction = trained.predict(test.incoming)
     end = time.perf_counter()
     log_kl = log_kl_of(test.belief, prediction)
-    order = np.argsort(log_kl, kind="stable")
+    there = np.flatnonzero(np.isfinite(log_kl))  # predicted statistics may be those of no belief
+    known = log_kl[there]
+    order = there[np.argsort(known, kind="stable")]
     shown = order[[round(p / 100 * (len(order) - 1)) for p in PERCENTILES]]
     return {
-        "mean_log_kl": float(log_kl.mean()),
-        "sd_log_kl": float(log_kl.std()),
-        "p99_log_kl": float(np.percentile(log_kl, 99)),
-        "worst_log_kl": float(log_kl.max()),
+        "mean_log_kl": float(known.mean()),
+        "sd_log_kl": float(known.std()),
+        "p99_log_kl": float(np.percentile(known, 99)),
+        "worst_log_kl": float(known.max()),
+        "n_no_belief": len(log_kl) - len(known),
         "n_train": len(data),
         "n_test": len(test),
         "chosen": trained.chosen,
         "seconds_training": middle - start,
         "seconds_prediction": end - middle,
         "series": {
-            "log_kl": log_kl,
+            "log_kl": known,
             "percentile": np.array(PERCENTILES),
             "true_mean": test.belief.mean[shown],
             "true_variance": test.belief.variance[shown],
@@ -102,7 +87,8 @@ def label_noise(seed: int, n_train: int, n_test: int, messages: Mapping[str, int
     return {"mean_log_kl": float(log_kl.mean()), "sd_log_kl": float(log_kl.std()), "n_test": len(test)}
 
 
-def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
+def parts_of(settings: Mapping[str, Any], seed: int) -> list[Part]:
+    """A method on one kind of labels each."""
     size = {"seed": seed, "n_train": settings["n_train"], "n_test": settings["n_test"]}
     noise = Part("exp1 label noise", label_noise, {**size, "messages": settings["sampled"]})
     return [
@@ -116,7 +102,8 @@ def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
     ] + [noise]
 
 
-def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+def assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+    """Two tables of methods: against exact labels, and against sampled ones as the paper."""
     tables: dict[str, dict[str, Any]] = {"exact": {}, "sampled": {}}
     series: dict[str, Any] = {"exact": {}, "sampled": {}}
     for against, table in tables.items():
@@ -134,7 +121,19 @@ def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict
         "methods": tables["exact"],
         "against": "exact",
     }
-    return Outcome({**json, "against_sampled": sampled, "paper": PAPER}, series)
+    return Outcome({**json, "against_sampled": sampled, "paper": published("exp1")}, series)
 
 
-EXPERIMENT = Experiment("exp1", "Batch learning, ten methods and ours", QUICK, FULL, _parts, _assemble)
+def headlines(json: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is shown as a spread over seeds."""
+    found: dict[str, dict[str, Any]] = {}
+    for against, methods in (("sampled", json["against_sampled"]["methods"]), ("exact", json["methods"])):
+        for method, row in methods.items():
+            names = {
+                "mean": "mean_log_kl",
+                "sd": "sd_log_kl",
+                "99th percentile": "p99_log_kl",
+                "no belief": "n_no_belief",
+            }
+            found.setdefault(method, {}).update({f"{against}: {k}": row[key] for k, key in names.items()})
+    return found

@@ -11,28 +11,30 @@ from scipy.stats import rankdata
 from heliograph.families import Beta, Gaussian
 from heliograph.families.coordinates import logs_of
 from heliograph.kernels import median_heuristic
+from heliograph.paper.batch.kernels import HOUSE, PROGRAM, Grid, Sizes, decoded, encoded, kernel_grid, select
 from heliograph.paper.batch.learned import learned
-from heliograph.paper.batch.messages import Labelled, labelled_messages
-from heliograph.paper.batch.methods import Sizes, columns_of, decoded, encoded, kernel_grid, select_map
+from heliograph.paper.batch.messages import Labelled, labelled_messages, log_kl_of
+from heliograph.paper.batch.methods import columns_of
 from heliograph.paper.batch.methods import with_mode_value as seen_by_trees
+from heliograph.paper.columns import KJIT
 from heliograph.paper.exp1.parts import FULL as EXP1_FULL
 from heliograph.paper.exp1.parts import QUICK as EXP1_QUICK
-from heliograph.paper.exp1.parts import log_kl_of
+from heliograph.paper.published import published
 from heliograph.paper.rivals.agreement import Agreement
 from heliograph.paper.rivals.forest import ForestLearner
 from heliograph.paper.rivals.forests import ExtraTrees, RandomForest
-from heliograph.paper.running.experiment import Experiment, Outcome, plain_settings, split_by_method
+from heliograph.paper.running.experiment import Outcome, plain_settings, split_by_method
 from heliograph.paper.running.parts import Part
 from heliograph.regression import bayesian_linear as linear
 
-__all__ = ["EXPERIMENT", "METHODS", "curves", "doubt_of_method", "smoothness"]
+__all__ = ["FULL", "METHODS", "QUICK", "assemble", "curves", "doubt_of_method", "headlines", "parts_of", "smoothness"]
 
 NOISE = 1e-4  # the paper's output noise
 _LEVELS = (1e-4, 1e-3, 1e-2, 1e-1)  # nats above which certain predictions are counted
 _LEAST, _MOST = 1e-17, 1e6  # doubts are cut here, so that their logarithms are numbers
 
 FULL: dict[str, Any] = {
-    "methods": ("kjit", "kjit median", "eslami forest", "random forest", "extra trees", "learned"),
+    "methods": (*KJIT, "eslami forest", "random forest", "extra trees", "learned"),
     "n_train": EXP1_FULL["n_train"],
     "n_test": EXP1_FULL["n_test"],
     "sizes": EXP1_FULL["sizes"],
@@ -41,8 +43,7 @@ FULL: dict[str, Any] = {
     "n_curve": 500,
     "wrong_kl": 0.1,  # nats: a mean off by 0.45 deviations, which one sees in a plot
     "thresholds": {
-        "kjit": -8.5,
-        "kjit median": -8.5,
+        **dict.fromkeys(KJIT, -8.5),
         "eslami forest": -6.0,
         "random forest": -6.0,
         "extra trees": -6.0,
@@ -55,11 +56,6 @@ QUICK: dict[str, Any] = {
     "n_test": 800,
     "sizes": {**EXP1_QUICK["sizes"], "D_in": 200, "D_out": 400},
     "messages": {**EXP1_QUICK["sampled"], "particles": 0},
-}
-
-PAPER = {
-    "kjit": {"total_variation": [25.7, 26.9], "biggest_jump": [0.38, 0.77]},
-    "eslami forest": {"total_variation": [114.0, 333.0], "biggest_jump": [5.8, 7.1]},
 }
 
 
@@ -87,27 +83,47 @@ class Doubtful(NamedTuple):
 
 
 # ---- the methods -----------------------------------------------------------------------------------------------------
-def _kernel(choose: Callable[..., Any]) -> Callable[..., Doubtful]:
-    def fit(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Doubtful:
-        feature_map = choose(rng, data, sizes)
-        posterior = linear.fit(feature_map.features(data.incoming), encoded(data.belief), 1.0, NOISE)
-
-        def answer(incoming: dict[str, Any]) -> tuple[Gaussian, np.ndarray]:
-            mean, variance = linear.predict(posterior, feature_map.features(incoming))
-            return decoded(mean), np.log(variance + NOISE)  # eq. (15)
-
-        return Doubtful(answer, "log predictive variance of the mean")
-
-    return fit
+def _text(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Doubtful:
+    """Widths by leave-one-out at the ridge that it will have, noise over a prior variance of 1; expected statistics."""
+    y = encoded(data.belief, "statistics")
+    grid = Grid(HOUSE.inner, HOUSE.outer, (NOISE,))
+    (found,) = select(rng, kernel_grid("joint_gaussian", data.incoming, grid, "exact"), data, y, sizes, grid)
+    return _bayesian(found.map, data, "statistics")
 
 
-def _by_leave_one_out(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Any:
-    # with the ridge that it will have: noise over a prior variance of 1
-    return select_map(rng, kernel_grid("joint_gaussian", data.incoming), data, sizes, (NOISE,))[0]
+def _house(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Doubtful:
+    """The operator of experiments 3 and 5: the median heuristic, mean and log variance."""
+    return _bayesian(median_heuristic(data.incoming).features(rng, sizes.D_out, sizes.D_in), data, "log")
 
 
-def _by_median(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Any:
-    return median_heuristic(data.incoming).features(rng, sizes.D_out, sizes.D_in)
+def _bayesian(feature_map: Any, data: Labelled, target: str) -> Doubtful:
+    posterior = linear.fit(feature_map.features(data.incoming), encoded(data.belief, target), 1.0, NOISE)
+
+    def answer(incoming: dict[str, Any]) -> tuple[Gaussian, np.ndarray]:
+        mean, variance = linear.predict(posterior, feature_map.features(incoming))
+        return decoded(mean, target), np.log(variance + NOISE)  # eq. (15)
+
+    return Doubtful(answer, "log predictive variance of the mean")
+
+
+def _program(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Doubtful:
+    """Experiment 1's operator: every output has widths, features and a ridge of its own.
+
+    The variance is the program's, ``x' (X X' + ridge I)^-1 x + ridge``: eq. (15) has the noise in front of the first term
+    too.
+    """
+    y = encoded(data.belief)
+    found = select(rng, kernel_grid("joint_gaussian", data.incoming, PROGRAM), data, y, sizes, PROGRAM)
+    fits = [
+        linear.fit(c.map.features(data.incoming), y[:, [j]], 1.0, c.ridge) for j, c in enumerate(found)
+    ]  # a prior variance of 1 and this noise: its covariance is the ridge times theirs
+
+    def answer(incoming: dict[str, Any]) -> tuple[Gaussian, np.ndarray]:
+        each = [linear.predict(fit, c.map.features(incoming)) for fit, c in zip(fits, found, strict=True)]
+        of_mean = each[0][1] / found[0].ridge + found[0].ridge
+        return decoded(np.concatenate([m for m, _ in each], axis=1)), np.log(of_mean)
+
+    return Doubtful(answer, "log predictive variance of the mean")
 
 
 def _eslami(rng: np.random.Generator, data: Labelled, sizes: Sizes) -> Doubtful:
@@ -151,8 +167,9 @@ def _log(doubt: np.ndarray) -> np.ndarray:
 
 
 METHODS: dict[str, Callable[..., Doubtful]] = {
-    "kjit": _kernel(_by_leave_one_out),
-    "kjit median": _kernel(_by_median),
+    "kjit (text)": _text,
+    "kjit (program)": _program,
+    "kjit (house)": _house,
     "eslami forest": _eslami,
     "random forest": _trees(RandomForest),
     "extra trees": _trees(ExtraTrees),
@@ -176,29 +193,52 @@ def doubt_of_method(
     data, test = labelled_messages(seed, n_train=n_train, n_test=n_test, **messages)
     model = METHODS[method](np.random.default_rng([seed, 1]), data, Sizes(**sizes))
     m, log_precision = curves(n_curve)
-    along = np.stack(
-        [model.answer({"z": Gaussian(m, np.exp(-lp)), "out": Beta(np.ones(n_curve), 2.0)})[1] for lp in log_precision]
-    )
-    belief, log_doubt = model.answer(test.incoming)
-    log_kl = log_kl_of(test.belief, belief)
-    certain = log_doubt < threshold
+    out = Beta(np.ones(n_curve), 2.0)
+    along = np.stack([model.answer({"z": Gaussian(m, np.exp(-lp)), "out": out})[1] for lp in log_precision])
+    log_doubt, log_kl = _errors(model, test)
+    train_doubt, train_kl = _errors(model, data)
     measured = [smoothness(curve) for curve in along]
     return {
         "total_variation": [tv for tv, _ in measured],
         "biggest_jump": [jump for _, jump in measured],
-        "threshold": threshold,
-        "wrong_log_kl": float(np.log(wrong_kl)),
+        "mean_log_uncertainty": [float(curve.mean()) for curve in along],
         "certain_means": f"{model.uncertainty} below {threshold:.4g}",
+        **_certain(log_doubt < threshold, log_kl, wrong_kl),
+        "threshold": threshold,
+        "n_test": len(test),
+        "n_no_belief": len(test) - len(log_kl),
+        "mean_log_kl": float(log_kl.mean()),
+        "train_mean_log_kl": float(train_kl.mean()),
+        "rank_correlation": float(np.corrcoef(rankdata(log_doubt), rankdata(log_kl))[0, 1]),
+        "uncertainty": model.uncertainty,
+        "series": {
+            "log_uncertainty": along,
+            "test_log_uncertainty": log_doubt,
+            "test_log_kl": log_kl,
+            "train_log_uncertainty": train_doubt,
+            "train_log_kl": train_kl,
+        },
+    }
+
+
+def _certain(certain: np.ndarray, log_kl: np.ndarray, wrong_kl: float) -> dict[str, Any]:
+    """How wrong the predictions are that a method is certain about."""
+    return {
+        "wrong_log_kl": float(np.log(wrong_kl)),
         "wrong_means": f"KL(exact belief || predicted belief) above {wrong_kl:g} nats",
         "certain_and_wrong": int((certain & (log_kl > np.log(wrong_kl))).sum()),
         "certain_above": {f"{kl:g}": int((certain & (log_kl > np.log(kl))).sum()) for kl in _LEVELS},
         "certain_worst_log_kl": float(log_kl[certain].max()) if certain.any() else None,
         "n_certain": int(certain.sum()),
-        "n_test": len(test),
-        "rank_correlation": float(np.corrcoef(rankdata(log_doubt), rankdata(log_kl))[0, 1]),
-        "uncertainty": model.uncertainty,
-        "series": {"log_uncertainty": along, "test_log_uncertainty": log_doubt, "test_log_kl": log_kl},
     }
+
+
+def _errors(model: Doubtful, data: Labelled) -> tuple[np.ndarray, np.ndarray]:
+    """Log doubt and log KL of every message that a belief was predicted for."""
+    belief, log_doubt = model.answer(data.incoming)
+    log_kl = log_kl_of(data.belief, belief)
+    there = np.isfinite(log_kl)
+    return log_doubt[there], log_kl[there]
 
 
 def training_messages(seed: int, n_train: int, n_test: int, messages: Mapping[str, int]) -> dict[str, Any]:
@@ -208,7 +248,8 @@ def training_messages(seed: int, n_train: int, n_test: int, messages: Mapping[st
     return {"series": {"mean": z.mean, "log_precision": np.log(z.precision)}}
 
 
-def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
+def parts_of(settings: Mapping[str, Any], seed: int) -> list[Part]:
+    """The training messages, and a method each."""
     shared = {"seed": seed, **{k: settings[k] for k in ("n_train", "n_test", "messages")}}
     made = [Part("exp2 training messages", training_messages, shared)]
     own = {**shared, **{k: settings[k] for k in ("sizes", "n_curve", "wrong_kl")}}
@@ -218,14 +259,23 @@ def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
     return made
 
 
-def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+def assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+    """Methods, and the curves they were tried along."""
     m, log_precision = curves(settings["n_curve"])
     methods, of_methods = split_by_method(settings, results, "exp2")
     series: dict[str, Any] = {"curves": {"mean": m, "log_precision": log_precision}, "methods": of_methods}
     if "exp2 training messages" in results:
         series["training"] = results["exp2 training messages"]["series"]
-    json = {"experiment": "exp2", "settings": plain_settings(settings, seed), "methods": methods, "paper": PAPER}
-    return Outcome(json, series)
+    json = {"experiment": "exp2", "settings": plain_settings(settings, seed), "methods": methods}
+    return Outcome({**json, "paper": published("exp2")}, series)
 
 
-EXPERIMENT = Experiment("exp2", "Uncertainty of kernels and forests", QUICK, FULL, _parts, _assemble)
+def headlines(json: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is shown as a spread over seeds."""
+    found = {}
+    for method, row in json["methods"].items():
+        both = {"total variation": "total_variation", "biggest jump": "biggest_jump", "mean": "mean_log_uncertainty"}
+        found[method] = {f"{name}, set {k + 1}": row[key][k] for name, key in both.items() for k in (0, 1)}
+        found[method] |= {"rank correlation": row["rank_correlation"], "certain and wrong": row["certain_and_wrong"]}
+        found[method] |= {"mean log KL, test": row["mean_log_kl"], "train": row["train_mean_log_kl"]}
+    return found

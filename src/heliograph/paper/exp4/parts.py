@@ -21,41 +21,39 @@ from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Incoming, Setting
 from heliograph.oracles import ImportanceOracle, QuadratureOracle
 from heliograph.oracles.references import reference_of
+from heliograph.paper.columns import KJIT, kjit_settings
 from heliograph.paper.datasets import compound_gamma_problem
+from heliograph.paper.published import published
 from heliograph.paper.rivals.forest import Forest
-from heliograph.paper.running.experiment import Experiment, Outcome, plain_settings, split_by_method
+from heliograph.paper.running.experiment import Outcome, plain_settings, split_by_method
 from heliograph.paper.running.parts import Part
 
-__all__ = ["EXPERIMENT", "METHODS", "compound_gamma_factor", "incoming_messages", "solve_problems"]
+__all__ = [
+    "FULL",
+    "METHODS",
+    "QUICK",
+    "assemble",
+    "compound_gamma_factor",
+    "headlines",
+    "incoming_messages",
+    "parts_of",
+    "solve_problems",
+]
 
-METHODS = ("exact", "learned", "learned sampled", "kjit", "kjit chart", "kjit program", "forest")
+METHODS = ("exact", "learned", "learned sampled", *KJIT, "forest")
 MARKS = (50, 100, 200, 500, 1000, 1500)
 
 FULL: dict[str, Any] = {
     "methods": METHODS,
     "n_problems": 1500,
     "particles": 16_384,
-    "minibatch": 20,
-    "threshold": -6.0,
+    "columns": {name: kjit_settings("exp4", name) for name in KJIT},
+    "operators": {"forest": {"minibatch": 20, "threshold": -6.0}},
     "tolerance": 1e-3,  # nats, of the default operator
     # the paper's oracle was quadrature, and so is that of all methods but one
     "oracles": {m: "sampling" if m == "learned sampled" else "quadrature" for m in METHODS if m != "exact"},
 }
 QUICK: dict[str, Any] = {**FULL, "n_problems": 150}
-
-_PUBLISHED = {
-    "correlation_log_shape": 1.0,
-    "correlation_log_rate": 0.999895,
-    "oracle_calls": 69,
-    "oracle_calls_after": {"50": 28, "100": 42, "200": 51, "500": 60, "1000": 67, "1500": 69},
-    "seconds_when_certain": 0.008,
-}
-# the numbers are the program's; its text describes the row "kjit"
-PAPER: dict[str, dict[str, Any]] = {
-    "exact": {"seconds_when_asked": 0.265},
-    "kjit": _PUBLISHED,
-    "kjit program": _PUBLISHED,
-}
 
 
 def compound_gamma_factor() -> BlackBox:
@@ -75,20 +73,14 @@ def incoming_messages(seed: int, n_problems: int) -> Gamma:
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
-def _operator(method: str, box: BlackBox, minibatch: int, threshold: float) -> Any:
+def _operator(method: str, box: BlackBox, given: Mapping[str, Any]) -> Any:
     if method.startswith("learned"):
         # said, not measured: by the clock, one row at a time may look too slow for a reference, and numbers must not depend
         # on how busy the machine is
         return Learned(reference=reference_of(box.sampler))
-    common = {"minibatch": minibatch, "threshold": threshold}
     if method == "forest":
-        return Forest(**common)
-    if method == "kjit program":
-        # a message of shape 1 is always proper, so none is refused
-        operator = Kjit(settings="program", target="rate", improper="engine", **common)
-    else:
-        axis = "chart" if method == "kjit chart" else "identity"
-        operator = Kjit(settings="text", target="message", axis=axis, **common)
+        return Forest(**given)
+    operator = Kjit(**given)
     operator.view = _tau_alone
     return operator
 
@@ -103,10 +95,9 @@ def solve_problems(
     seed: int,
     n_problems: int,
     particles: int,
-    minibatch: int,
-    threshold: float,
     tolerance: float,
     oracle: str | None = "quadrature",
+    operator: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Infer the precision of every problem in turn; a method that learns keeps what it learned."""
     tau = incoming_messages(seed, n_problems)
@@ -121,13 +112,13 @@ def solve_problems(
     box = compound_gamma_factor()
     options = RunOptions(
         np.random.default_rng([seed, 4]),
-        _operator(method, box, minibatch, threshold),
+        _operator(method, box, operator or {}),
         QuadratureOracle() if oracle == "quadrature" else ImportanceOracle(particles),
         tolerance,
     )
-    found, asked, spent, split = _solve_in_turn(box, tau, options, method == "kjit program")
+    found, asked, spent, split = _solve_in_turn(box, tau, options, method == "kjit (program)")
     row = _row(exact, found, asked, spent, split, int((~found.proper).sum()), box.n_evaluations)
-    if method == "kjit program":  # what it imitates has messages of shape 1 too; its KL is still from exact EP
+    if method == "kjit (program)":  # what it imitates has messages of shape 1 too; its KL is still from exact EP
         alike = _of_shape_1(exact, tau) * tau
         assert isinstance(alike, Gamma)
         row |= _correlations(alike, found)
@@ -206,21 +197,37 @@ def incoming_part(seed: int, n_problems: int) -> dict[str, Any]:
     return {"series": {"shape": tau.shape_parameter, "rate": tau.rate}}
 
 
-def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
-    shared = {k: v for k, v in settings.items() if k not in ("methods", "oracles")}
-    data = Part("exp4 data", incoming_part, {"seed": seed, "n_problems": settings["n_problems"]})
-    return [data] + [
-        Part(f"exp4 {m}", solve_problems, {**shared, "seed": seed, "method": m, "oracle": settings["oracles"].get(m)})
-        for m in settings["methods"]
-    ]
+def parts_of(settings: Mapping[str, Any], seed: int) -> list[Part]:
+    """The data, and a method each."""
+    shared = {k: settings[k] for k in ("n_problems", "particles", "tolerance")}
+    made = [Part("exp4 data", incoming_part, {"seed": seed, "n_problems": settings["n_problems"]})]
+    for method in settings["methods"]:
+        given = settings["columns" if method in KJIT else "operators"].get(method)
+        own = {"seed": seed, "method": method, "oracle": settings["oracles"].get(method), "operator": given}
+        made.append(Part(f"exp4 {method}", solve_problems, {**shared, **own}))
+    return made
 
 
-def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+def assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+    """Methods, each over all problems."""
     methods, series = split_by_method(settings, results, "exp4")
     if "exp4 data" in results:
         series = {"data": results["exp4 data"]["series"], **series}
-    json = {"experiment": "exp4", "settings": plain_settings(settings, seed), "methods": methods, "paper": PAPER}
-    return Outcome(json, series)
+    json = {"experiment": "exp4", "settings": plain_settings(settings, seed), "methods": methods}
+    return Outcome({**json, "paper": published("exp4")}, series)
 
 
-EXPERIMENT = Experiment("exp4", "The compound gamma, problem after problem", QUICK, FULL, _parts, _assemble)
+def headlines(json: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is shown as a spread over seeds."""
+    found = {}
+    for method, row in json["methods"].items():
+        found[method] = {"oracle calls": row["oracle_calls"]}
+        found[method] |= {f"after {k}": v for k, v in row["oracle_calls_after"].items()}
+        found[method] |= {
+            "correlation, log rate": row["correlation_log_rate"],
+            "log shape": row["correlation_log_shape"],
+        }
+        found[method] |= {"KL, mean": row["mean_posterior_kl"], "KL, worst": row["worst_posterior_kl"]}
+        asked, certain = row["seconds_when_asked"], row["seconds_when_certain"]
+        found[method]["asked over certain, seconds"] = asked / certain if asked and certain else None
+    return found

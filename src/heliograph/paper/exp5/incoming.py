@@ -11,7 +11,7 @@ from heliograph.engine import Model, after, steps
 from heliograph.families import concatenate
 from heliograph.paper.batch.recording import Recorder
 from heliograph.paper.datasets import load, read_splits, split
-from heliograph.paper.logistic import logistic_factor
+from heliograph.paper.sequences.logistic import logistic_factor
 
 __all__ = ["uci_incoming"]
 

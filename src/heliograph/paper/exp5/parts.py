@@ -5,47 +5,68 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heliograph.paper.exp3.parts import assemble_sequences, parts_of_sequence
+from heliograph.paper.columns import KJIT, kjit_settings
 from heliograph.paper.exp5.incoming import uci_incoming
-from heliograph.paper.logistic import METHODS, uci_sequence
-from heliograph.paper.running.experiment import Experiment, Outcome
+from heliograph.paper.running.experiment import Outcome
 from heliograph.paper.running.parts import Part
+from heliograph.paper.sequences.logistic import METHODS, uci_sequence
+from heliograph.paper.sequences.parts import assemble_sequences, parts_of_sequence, sequence_headlines
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["FULL", "PROGRAM_ORDER", "QUICK", "assemble", "headlines", "parts_of"]
 
 ORDER = ("banknote", "blood_transfusion", "fertility", "ionosphere")
-QUICK = {
+PROGRAM_ORDER = ("banknote", "blood_transfusion", "ionosphere", "fertility")  # in which the program met them
+QUICK: dict[str, Any] = {
     "names": ORDER,
     "standardise": "whole",
     "splits": None,
     "sweeps": 10,
-    "particles": 2_000,
-    "jit_particles": 20_000,
+    "particles": 10_000,  # of sampling and of every learner's oracle alike
     "methods": METHODS,
-    "operators": {
-        "neural": {"messages": 1200, "max_iter": 150},
-        "kjit": {"threshold": -9.0, "minibatch": 500},
-        "kjit text": {"threshold": -9.0, "minibatch": 500},
-        "kjit program": {"D_in": 400, "D_out": 800, "threshold": -8.95, "minibatch": 500},
-    },
+    "columns": {name: kjit_settings("exp5", name) for name in KJIT},
+    "operators": {"neural": {"messages": 1200, "max_iter": 150}},
 }
-_FULL_OPERATORS = {name: given for name, given in QUICK["operators"].items() if name != "neural"}
-FULL = {**QUICK, "particles": 500_000, "jit_particles": 500_000, "operators": _FULL_OPERATORS}
+FULL: dict[str, Any] = {**QUICK, "particles": 500_000, "operators": {}}
 
 
-def _parts(settings: Mapping[str, Any], seed: int) -> list[Part]:
+def parts_of(settings: Mapping[str, Any], seed: int) -> list[Part]:
+    """The messages that come in, and a method each; `kjit (program)` meets the data sets in its own order."""
     met = {k: settings[k] for k in ("names", "standardise", "splits", "sweeps")}
-    methods = parts_of_sequence("exp5", uci_sequence, settings, seed, None)
-    return [Part("exp5 incoming messages", uci_incoming, {**met, "seed": seed}), *methods]
+    made = [Part("exp5 incoming messages", uci_incoming, {**met, "seed": seed})]
+    for part in parts_of_sequence("exp5", uci_sequence, settings, seed, None):
+        if part.settings["method"] == "kjit (program)":
+            order = tuple(n for n in PROGRAM_ORDER if n in settings["names"])
+            part = part._replace(settings={**part.settings, "names": order})
+        made.append(part)
+    return made
 
 
-def _assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+def assemble(settings: Mapping[str, Any], seed: int, results: Mapping[str, dict[str, Any]]) -> Outcome:
+    """Lists with one entry per data set, in the text's order whatever order a method met them in (`run_order`)."""
     outcome = assemble_sequences("exp5", settings, seed, results)
-    met = results.get("exp5 incoming messages")
+    for row in outcome.json["methods"].values():
+        met = list(row["names"])
+        places = [met.index(n) for n in settings["names"]]
+        for key, values in row.items():
+            if isinstance(values, list):
+                row[key] = [values[k] for k in places]
+        row["run_order"] = met
+    incoming = results.get("exp5 incoming messages")
     return Outcome(
         {**outcome.json, "datasets": list(settings["names"])},
-        {**outcome.series, **({"incoming": met["series"]} if met else {})},
+        {**outcome.series, **({"incoming": incoming["series"]} if incoming else {})},
     )
 
 
-EXPERIMENT = Experiment("exp5", "Four real data sets in sequence", QUICK, FULL, _parts, _assemble)
+def headlines(json: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is shown as a spread over seeds, for every data set."""
+    sampling = json["methods"].get("sampling")
+    found = {}
+    for method, row in json["methods"].items():
+        found[method] = sequence_headlines(row, json["datasets"])
+        if sampling is not None and method != "sampling":
+            found[method] |= {
+                f"sampling's seconds over its, {n}": s / t
+                for n, s, t in zip(json["datasets"], sampling["seconds"], row["seconds"], strict=True)
+            }
+    return found

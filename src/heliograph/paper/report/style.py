@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-__all__ = ["Picture", "colour", "label", "look", "marker", "new_figure", "number"]
+__all__ = ["Picture", "colour", "file_name", "label", "look", "marker", "new_figure", "number"]
 
 # Okabe and Ito's colours, which remain distinct with every common kind of colour blindness
 _COLOURS = {
@@ -18,11 +18,9 @@ _COLOURS = {
     "learned 100": "#B07AA1",
     "learned bare": "#B07AA1",
     "learned sampled": "#B07AA1",
-    "kjit": "#0072B2",
-    "kjit text": "#5B4FA2",
-    "kjit program": "#56B4E9",
-    "kjit median": "#56B4E9",
-    "kjit chart": "#E69F00",
+    "kjit (text)": "#0072B2",
+    "kjit (program)": "#56B4E9",
+    "kjit (house)": "#E69F00",
     "forest": "#009E73",
     "eslami forest": "#009E73",
     "neural": "#CC79A7",
@@ -37,11 +35,6 @@ _LABELS = {
     "learned bare": "learned, no reference",
     "learned bare 100": "learned 100, no reference",
     "learned sampled": "learned from draws",
-    "kjit": "KJIT",
-    "kjit text": "KJIT, paper's text",
-    "kjit program": "KJIT, authors' program",
-    "kjit median": "KJIT, median widths",
-    "kjit chart": "KJIT on the log axis",
     "forest": "Eslami's forest",
     "eslami forest": "Eslami's forest",
     "neural": "Heess's network",
@@ -74,10 +67,19 @@ class Picture(NamedTuple):
 def label(method: str) -> str:
     """The method's name as a reader knows it.
 
-    >>> label("kjit"), label("mean variance")
-    ('KJIT', 'mean variance')
+    >>> label("neural"), label("kjit (text)")
+    ("Heess's network", 'kjit (text)')
     """
     return _LABELS.get(method, method)
+
+
+def file_name(method: str) -> str:
+    """The method's name as a part of a file's name.
+
+    >>> file_name("kjit (text)")
+    'kjit_text'
+    """
+    return "_".join("".join(c if c.isalnum() else " " for c in method).split())
 
 
 def colour(method: str) -> str:
@@ -93,11 +95,15 @@ def marker(method: str) -> str:
 
 def look() -> AbstractContextManager[Any]:
     """The look of every figure, for as long as it is drawn and written; nothing global stays changed."""
+    from matplotlib import rc_context  # slow to import, and not every command draws
+
     return rc_context(_RC)
 
 
 def new_figure(width: float = 5.6, height: float = 3.8, **subplots: Any) -> tuple[Figure, Any]:
     """A figure and its axes, without any global state."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(**subplots)
 

@@ -1,4 +1,4 @@
-"""What an experiment is: its sizes, its parts, and how their results become the JSON that people and checks read."""
+"""What an experiment is: its sizes, its parts, how their results become JSON, and what is shown and said of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from heliograph.paper.running.parts import Part
 
 __all__ = ["Experiment", "Outcome", "plain_settings", "split_by_method"]
+
+Json = Mapping[str, Any]
 
 
 class Outcome(NamedTuple):
@@ -22,10 +24,18 @@ class Experiment(NamedTuple):
 
     name: str
     title: str
+    lead: str  # what the page begins with
     quick: Mapping[str, Any]  # settings of at most two minutes on two cores
     full: Mapping[str, Any]  # the paper's sizes
     parts: Callable[[Mapping[str, Any], int], Sequence[Part]]  # settings, seed
     assemble: Callable[[Mapping[str, Any], int, Mapping[str, dict[str, Any]]], Outcome]  # + results by part name
+    headlines: Callable[[Json], dict[str, dict[str, Any]]]  # of every method, the numbers shown as a spread over seeds
+    tables: Callable[[Json], list[Any]]
+    sentences: Callable[[Json], list[str]]
+    claims: Callable[[Json], list[Any]]  # what the paper says, what we find, and the verdict
+    draw: Callable[[dict[str, Any], dict[str, Any]], list[Any]]  # JSON and series to pictures
+    seeds: float = 1.0  # share of the seeds asked for that this experiment is run with
+    first_seed_only: tuple[str, ...] = ()  # methods too slow for more than one
 
 
 def plain_settings(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -21,13 +21,22 @@ from heliograph.operators.kjit import Kjit
 from heliograph.operators.learned import Learned
 from heliograph.oracles import ImportanceOracle
 from heliograph.paper.batch.recording import recorded_messages
+from heliograph.paper.columns import KJIT
 from heliograph.paper.datasets import load as load_dataset
 from heliograph.paper.datasets import logistic_regression_problem, read_splits, split
 from heliograph.paper.rivals.neural import Neural
 
-__all__ = ["METHODS", "Problem", "logistic_factor", "solve_sequence", "synthetic_sequence", "uci_sequence"]
+__all__ = [
+    "METHODS",
+    "PAPER_PROPOSAL",
+    "Problem",
+    "logistic_factor",
+    "solve_sequence",
+    "synthetic_sequence",
+    "uci_sequence",
+]
 
-METHODS = ("exact", "learned", "learned bare", "kjit", "kjit text", "kjit program", "forest", "neural", "sampling")
+METHODS = ("exact", "learned", "learned bare", *KJIT, "forest", "neural", "sampling")
 PAPER_PROPOSAL = (0.0, 200.0)  # mean and variance of the authors' proposal
 
 
@@ -62,8 +71,9 @@ def solve_sequence(
 ) -> dict[str, Any]:
     """Solve problems in order with one method; a list entry per problem for every figure of its row.
 
-    `operator` holds arguments for the method's operator, `oracle` is "paper" (the fixed proposal and plain draws of its
-    sampler) or "sobol" (randomised quasi-Monte-Carlo draws from the cavity), both with `particles` draws per message.
+    `operator` holds arguments for the method's operator (of KJIT its whole column), `oracle` is "paper" (the fixed proposal
+    and plain draws of its sampler) or "sobol" (randomised quasi-Monte-Carlo draws from the cavity), both with `particles`
+    draws per message.
     """
     box = logistic_factor()
     settings = _settings(method, box, seed, particles, operator or {}, oracle)
@@ -107,7 +117,8 @@ def _add_calls(series: dict[str, list[Any]], trace: Trace, problem: int) -> None
     for call in trace.invocations:
         if call.to == "z":
             n = len(call.asked)
-            level = np.full(n, np.nan) if call.log_variance is None else call.log_variance.max(axis=1)
+            # of the first output, the mean, as in the paper's trace; what is asked may be due to another
+            level = np.full(n, np.nan) if call.log_variance is None else call.log_variance[:, 0]
             series["log_variance"].append(level.astype(np.float32))
             series["asked"].append(call.asked)
             series["sweep"].append(np.full(n, call.sweep, dtype=np.int16))
@@ -126,10 +137,8 @@ def _settings(
     )
     if method == "sampling":
         return {"operator": "ask", "oracle": answering}
-    if method == "kjit":
+    if method in KJIT:  # `given` is the whole column, from the one record of them
         return {"operator": Kjit(**given), "oracle": answering}
-    if method in ("kjit text", "kjit program"):  # the columns of docs/decisions/0009, whole
-        return {"operator": Kjit(**{"settings": method.removeprefix("kjit "), **given}), "oracle": answering}
     if method == "neural":
         size = {"messages": 5000, "max_iter": 1000, **given}
         incoming = recorded_messages(seed + 10_000, n_problems=8, most=size["messages"])
