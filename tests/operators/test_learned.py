@@ -137,21 +137,22 @@ def test_expected_errors_are_honest():
     assert np.quantile(ratio, 0.99) < 60
 
 
-def test_when_the_messages_move_it_asks_at_once():
-    operator, ask = Learned(audit=0.0), Exact()
+@pytest.mark.parametrize("reference", ["none", "auto"])
+def test_when_the_messages_move_it_asks_at_once_unless_its_reference_knows(reference):
+    operator, ask = Learned(audit=0.0, reference=reference), Exact()
     stream(operator, "z", ask, 1e-3, n_plates=3)
     rng = np.random.default_rng(6)
     far = tuples(rng, 200, shift=40.0, spread=100.0)
     before = ask.n_asked
     reply = operator.send(rng, "z", far, ask, setting(1e-3, n=200))
-    assert ask.n_asked > before
+    assert ask.n_asked > before or reference == "auto"
     kl = exact(far)[0]["z"].kl(reply.message * far["z"])
     assert kl[~reply.asked].max() < 100 * 1e-3 / 200  # none above a hundred times its share of the tolerance
 
 
 def test_a_noisy_oracle_is_averaged_and_never_claimed_better_than_it_is():
     rng = np.random.default_rng(7)
-    operator, ask = Learned(audit=0.0), Exact(rng, sd=0.03)
+    operator, ask = Learned(audit=0.0, reference="none"), Exact(rng, sd=0.03)
     with pytest.warns(OracleWarning, match="even averaged"):
         found, expected = stream(operator, "z", ask, 1e-5, n_plates=5)
     own = 0.03**2
@@ -254,8 +255,10 @@ def test_a_plate_in_blocks_is_the_plate(monkeypatch):
     stream(operator, "z", ask, 1e-3, n_plates=4)
     incoming = tuples(rng, 1000)
     operator.send(rng, "z", incoming, ask, setting(1e-3))
+    operator.shortcuts.clear()
     whole = operator.send(rng, "z", incoming, ask, setting(1e-3))
     monkeypatch.setattr("heliograph.operators.learned.decide.BLOCK", 128)
+    operator.shortcuts.clear()  # what interpolates differs by what is tolerated
     parts = operator.send(rng, "z", incoming, ask, setting(1e-3))
     assert not whole.asked.any() and not parts.asked.any()
     for a, b in zip(whole.message.naturals, parts.message.naturals, strict=True):

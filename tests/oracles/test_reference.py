@@ -65,7 +65,8 @@ def test_one_unknown_is_referred_closely_in_every_direction():
         assert np.median(kl) < 1e-6
         assert np.quantile(kl, 0.99) < 3e-3  # the lab's Laplace reference had medians of 4e-3 and more
         assert kl.max() < 0.1
-        assert reference.n_evaluations < 80 * 400
+        assert (kl <= reference.sure + 1e-12).all()  # its own doubt bounds its error
+        assert reference.n_evaluations < 600 * 400
         assert np.isfinite(reference.summaries).all()
     reference = refer(rng, incoming, None)
     assert np.median(np.abs(reference.log_z - log_z)) < 1e-4
@@ -238,3 +239,45 @@ def test_stochastic_discrete_and_expensive_factors_have_none(expensive):
     assert reference_of(sampler_of(noisy, Gaussian)) is None
     assert reference_of(sampler_of(lambda x: (x > 0) * 1.0, Bernoulli, name="step")) is None
     assert (reference_of(sampler_of(sigmoid, Beta, expensive=expensive)) is None) == expensive
+
+
+WILD = {
+    "tanh": np.tanh,
+    "tan": np.tan,
+    "abs": np.abs,
+    "square": np.square,
+    "relu": lambda z: np.maximum(z, 0.0),
+    "three waves": lambda z: np.sin(3 * z),
+    "fast wave": lambda z: np.sin(20 * z),
+    "steep": lambda z: np.exp(3 * z),
+    "step": np.sign,
+}
+
+
+@pytest.mark.parametrize("name", WILD)
+def test_needles_modes_cliffs_and_poles_are_seen_or_doubted(name):
+    """Against two hundred thousand even nodes: whoever claims to be right to a millionth of a nat is."""
+    f, rng, n = WILD[name], np.random.default_rng(11), 60
+    m, v = rng.normal(size=n), np.exp(rng.uniform(np.log(0.01), np.log(6.0), n))
+    vo = np.exp(rng.uniform(np.log(1e-5), np.log(5.0), n))
+    y = f(rng.normal(m, np.sqrt(v))) + np.sqrt(vo) * rng.standard_normal(n) * rng.choice([1.0, 20.0], n, p=[0.8, 0.2])
+    incoming = {"z": Gaussian(m, v), "out": Gaussian(y, vo)}
+    sampler = sampler_of(lambda z: f(z), Gaussian, name="wild")
+    found = {to: reference_of(sampler)(rng, incoming, to) for to in ("z", "out")}
+    n_sure = 0
+    for i in range(n):
+        u = np.linspace(m[i] - 12 * np.sqrt(v[i]), m[i] + 12 * np.sqrt(v[i]), 200_001)
+        value = f(u)
+        log_w = -0.5 * (u - m[i]) ** 2 / v[i] - 0.5 * (value - y[i]) ** 2 / vo[i]
+        w = np.exp(log_w - log_w.max())
+        w /= w.sum()
+        if w.max() > 0.1:
+            continue  # a needle that this grid does not see itself
+        for to, x in (("z", u), ("out", value)):
+            mean = w @ x
+            variance = w @ (x - mean) ** 2
+            if found[to].sure[i] < 1e-6 and variance > 1e-8:
+                n_sure += 1
+                belief = Gaussian(*(a[i : i + 1] for a in found[to].moments))
+                assert Gaussian([mean], [variance]).kl(belief)[0] < 1e-5, (name, to, m[i], v[i], y[i], vo[i])
+    assert n_sure > (10 if name == "step" else 40)

@@ -110,6 +110,11 @@ class ReferenceLike(Protocol):
         """Evaluations of the user's function that it took."""
         ...
 
+    @property
+    def sure(self) -> np.ndarray | None:
+        """Nats ``(n,)`` that bound its own error, where it has looked everywhere; None where it has not."""
+        ...
+
 
 class Ask(Protocol):
     """Ask the oracle about rows of incoming messages; rows are answered in order, all directions at once.

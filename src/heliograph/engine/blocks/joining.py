@@ -2,8 +2,8 @@
 """Factors with several ports in one connected part of a block: what they meet there becomes one vector.
 
 A factor that sees two expressions of one block through two ports would take them for independent. So the expressions are
-stacked, and the factor is replaced by a form of it with one vector port (`forms.py`), which sees their joint cavity and sends one
-message of several numbers.
+stacked, and the factor is replaced by a form of it with one vector port (`engine/forms`), which sees their joint cavity and
+sends one message of several numbers.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
-from heliograph.engine.blocks.forms import Form, joint_form
 from heliograph.engine.blocks.grouping import is_gaussian_prior, is_linear
 from heliograph.engine.blocks.records import Block
+from heliograph.engine.forms.choosing import Form, joint_form
 from heliograph.factors import Stack
 from heliograph.families import MultivariateGaussian
 from heliograph.graph.loops import links_on_loops

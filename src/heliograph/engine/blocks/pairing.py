@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.engine.blocks.forms import BothPositive
 from heliograph.engine.blocks.joining import stacked
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import take
+from heliograph.engine.forms.both_positive import BothPositive
 from heliograph.factors import Positive
 from heliograph.graph.records import Edge, Graph, Plate
 from heliograph.graph.sparse import connected_parts

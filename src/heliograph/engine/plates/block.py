@@ -18,6 +18,7 @@ __all__ = ["BlockPlate"]
 
 
 _NARROW = 0.01  # of a variance, times the square of that number: what a narrow cavity has
+_WIDE = 1e-6  # of the least known weight: what a site has that is to say next to nothing
 _FEW = 0.12  # base scalars per site, above which a run starts from uniform sites
 
 
@@ -45,10 +46,30 @@ class BlockPlate:
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
         """A block speaks first: the other factors answer to its marginals."""
         joint = self.joint(tables)
+        if joint is None:
+            self._start_wide(tables)
+            return
+        for port in self.factor.ports:
+            if port in self.factor.shown:
+                self._store(tables, port, joint)
+
+    def _start_wide(self, tables: Tables) -> None:
+        """Where uniform sites leave no distribution (a product of two unknowns, say), show one that is very wide.
+
+        Otherwise nobody would speak first: the other factors have no answer to a cavity that is none.
+        """
+        factor = self.factor
+        weight = _WIDE * min((float(k.weight.min(initial=np.inf)) for k in factor.block.known), default=1.0)
+        sites: dict[str, Family] = {}
+        for port in factor.site_ports:
+            site = tables.others(self.plate, port)
+            wide = _precision_of(site, weight)
+            sites[port] = wide if site.point is None and not np.any(site.naturals[-1]) else site
+        joint = factor.solve(sites)
         if joint is not None:
-            for port in self.factor.ports:
-                if port in self.factor.shown:
-                    self._store(tables, port, joint)
+            for port in factor.site_ports:
+                tables.store(self.plate, port, factor.marginal(port, joint), None)
+            self._latest = None
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """The marginals of the joint belief, without what came in; a block is exact, and never damped."""
@@ -117,3 +138,13 @@ class BlockPlate:
         site = tables.others(self.plate, port) if port in self.factor.site_ports else None
         tables.store(self.plate, port, self.factor.answer(port, site, joint), None)
         self._latest = tables, tables.n_changes, joint  # what a block says does not change what it was told
+
+
+def _precision_of(site: Family, weight: float) -> Family:
+    """Messages around 0 with this precision in every direction."""
+    shift, precision = site.naturals
+    if precision.ndim == shift.ndim:
+        return site.from_naturals((np.zeros_like(shift), np.full_like(precision, weight)))
+    return site.from_naturals(
+        (np.zeros_like(shift), np.broadcast_to(weight * np.eye(shift.shape[-1]), precision.shape))
+    )

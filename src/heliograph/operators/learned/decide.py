@@ -49,7 +49,9 @@ RARE = 2.71  # times its mean a squared normal error is below in 90 % of cases; 
 MOST_SHARES = (
     10.0  # equal shares of a plate's tolerance that one row may take: one bad row must not hide among good ones
 )
-FINEST_SHARE = 0.1  # of what a message may be wrong by: rounding below that changes no decision, so float32 may serve
+FINEST_SHARE = (
+    0.1  # of what a message may be wrong by: rounding below that, or the doubt of a reference, changes no decision
+)
 LABEL_SHARE = 0.5  # of what a message may be wrong by, that a label may: the oracle draws until it is that good
 AVERAGED = 0.2  # of an answer's own error: so far the regression averages noise; below it another answer tells nothing
 LATEST = 64  # answers by whose median the usual noise of an answer is judged: enough for a median, few enough to follow
@@ -68,6 +70,8 @@ BATCH_SHARE = 2  # labels for each row of a larger batch: what half as many labe
 SLOW_CALL = 2.0  # seconds of processor time for the reference of one message: unusable at every message
 SLOW_EVALUATION = 1e-4  # seconds an evaluation; far from both sides, so that a busy machine decides nothing
 LEAST_DOUBT = 1e-6  # nats: no reference is surer of itself (docs/decisions/0015)
+CERTAIN = 1e-6  # nats of doubt, above which a reference vouches for nothing: half the nodes say something else
+ROUNDED = 1e-15  # nats: no sum of doubles is surer
 BLOCK = 8192  # rows seen at once: memory is bounded, and a call for fewer costs more per row
 SETTLED_ROWS = 3000  # rows settled without asking before a lattice is laid: its first cells cost as much as they save
 LATTICE_SHARE = 0.05  # of what a message may be wrong by, that interpolation may add

@@ -14,7 +14,7 @@ from scipy.special import log_ndtr
 
 from heliograph.errors import FileFormatError
 from heliograph.operators.learned.calibration import Calibration
-from heliograph.operators.learned.decide import SEEN, audited_rows, batch_size, stated_kl, usual_error
+from heliograph.operators.learned.decide import CERTAIN, ROUNDED, SEEN, audited_rows, batch_size, stated_kl, usual_error
 from heliograph.operators.learned.records import Decision, Labels, Prediction, Settled, Trust, View
 from heliograph.regression.growing_process import LEAST_NOISE, GrowingProcess, design
 from heliograph.storage import below
@@ -23,6 +23,7 @@ __all__ = ["Correction", "belief_of"]
 
 _CLOSE = 3.0  # deviations from being improper, within which conditioning on being proper moves the mean at all
 _NOTHING = np.zeros(0, dtype=int)
+_LEAST = 1e-300  # keeps a quotient finite where nothing was expected
 
 
 class Correction:
@@ -67,7 +68,7 @@ class Correction:
         ----------
         view : the rows
         novelty : how new a row may be, from 0 to 1, before it counts as unseen
-        finest : the variance of a target below which errors do not count
+        finest : the variance of a target below which errors do not count, and the doubt of a base that needs no correction
         """
         mean, variance, new = self.process.predict(view.inputs, view.scale, finest)
         weights = view.chart.weights(mean, view.base)
@@ -77,6 +78,12 @@ class Correction:
         if unseen.any():  # no label is near, but many together may know it all the same
             far = np.flatnonzero(unseen)
             unseen[far] = self.process.unseen(view.inputs[far], SEEN)
+        if view.sure is not None and finest > 0:
+            sure = np.flatnonzero(view.sure <= min(finest, CERTAIN))
+            mean[sure], unseen[sure] = 0.0, False
+            own = np.maximum(view.sure[sure], ROUNDED)
+            variance[sure] *= (own / np.maximum(kl[sure], _LEAST))[:, None]
+            kl[sure] = own
         log_ratio = None if view.excess is None else view.excess + mean[:, 1]
         return Prediction(mean, variance, weights, kl, unseen, log_ratio)
 

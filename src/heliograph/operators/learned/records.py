@@ -64,6 +64,9 @@ class View(NamedTuple):
     excess: np.ndarray | None  # (n,) log variance of the base over the cavity's, where both are plain numbers
     to: str | None
     cavity: Family | None  # (n,) what came in from the port in question; None: no proper messages
+    sure: np.ndarray | None = (
+        None  # (n,) nats that the base itself is wrong by at most, by its own account; None: unknown
+    )
 
     def at(self, rows: np.ndarray | None) -> View:
         """Some rows, or all of them as they are."""
@@ -77,6 +80,7 @@ class View(NamedTuple):
             None if self.excess is None else self.excess[rows],
             self.to,
             None if self.cavity is None else self.cavity[rows],
+            None if self.sure is None else self.sure[rows],
         )
 
 

@@ -62,7 +62,7 @@ def _codes(message: Any) -> str | np.ndarray:
 def kind_key(kind: Kind, incoming: Incoming, referred: bool) -> str:
     """A name for what is learned together."""
     held = ", ".join(f"{port} {what}" for port, what in kind.items() if what != DATA)
-    return f"{signature(incoming)} | {held}" + (" | referred" if referred else "")
+    return f"{signature(incoming)} | {held}" + (" | referred by cells" if referred else "")
 
 
 def view_of(kind: Kind, incoming: Incoming, to: str | None, reference: ReferenceLike | None) -> View:
@@ -79,10 +79,10 @@ def view_of(kind: Kind, incoming: Incoming, to: str | None, reference: Reference
     if reference is not None:
         columns.append(reference.summaries)
     n = len(next(iter(incoming.values())))
-    scale = _scale(reference)
+    scale, sure = _scale(reference), getattr(reference, "sure", None)
     if to is None:
         log_z = np.zeros(n) if reference is None else reference.log_z
-        return View(EvidenceChart(), (log_z,), _beside(columns, n), scale, None, None, None)  # type: ignore[arg-type]
+        return View(EvidenceChart(), (log_z,), _beside(columns, n), scale, None, None, None, sure)  # type: ignore[arg-type]
     chart = chart_of(incoming[to])
     cavity = incoming[to] if kind[to] == PROPER else None
     moments = None if cavity is None else chart.moments(cavity)
@@ -91,10 +91,11 @@ def view_of(kind: Kind, incoming: Incoming, to: str | None, reference: Reference
         excess = np.zeros(n) if moments is not None and chart.scalar else None
         return View(chart, base, _beside(columns, n), None, excess, to, cavity)
     if moments is None:
-        return View(chart, reference.moments, _beside(columns, n), scale, None, to, None)
+        return View(chart, reference.moments, _beside(columns, n), scale, None, to, None, sure)
     gap = chart.gap(reference.moments, moments)
     columns.append(gap)
-    return View(chart, reference.moments, _beside(columns, n), scale, gap[:, 1] if chart.scalar else None, to, cavity)
+    excess = gap[:, 1] if chart.scalar else None
+    return View(chart, reference.moments, _beside(columns, n), scale, excess, to, cavity, sure)
 
 
 def _columns(kind: Kind, incoming: Incoming) -> list[np.ndarray]:

@@ -1,228 +1,113 @@
-"""The reference belief of a deterministic factor of one unknown number: moments on even nodes of its chart.
+"""The reference belief of a deterministic factor of one unknown number: sums over even cells of its chart.
 
-Eleven nodes over the cavity, or Newton steps to the mode where these see too little, say where to look; fifteen nodes there
-give the moments; fifty-seven where leaving out every other node changes them.
+Ninety-six cells over eight deviations of the cavity see every smooth message to rounding. Where they do not (a needle, two
+modes far apart, a kink), the cells that hold mass, or that may because the output passes the mode of its message in them, are
+cut into smaller ones, a few times over. What may still be hidden between nodes, and what leaving out every other node
+changes, is the reference's doubt (docs/decisions/0044).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from heliograph.families.charts import DensityChart, density_chart_of
-from heliograph.oracles.references.output import Output, output_of
-from heliograph.oracles.references.record import Question, Reference, values
+from heliograph.oracles.references.line_cells import ROUGH, Line, Seen, Sums, aliased, cut, look_wide, sum_up
+from heliograph.oracles.references.output import output_of
+from heliograph.oracles.references.record import Question, Reference
 
 __all__ = ["one_unknown"]
 
-_GRID = np.array([[-5.0], [-3.0], [-1.4], [0.0], [1.4], [3.0], [5.0]])  # deviations of the cavity
-_EDGES = np.array([-60.0, *_GRID[:, 0], 60.0])  # beyond the last node the steps are free to go far
-_NEWTON = 5
-_STEP = 0.5  # of a difference, in current deviations: curvature over the bulk and not at a point
-_STEPS = np.array([[-1.0], [0.0], [1.0]])
-_ROUGH = (2e-3, 2e-2)  # nats between all nodes and every other, where finer ones begin to count, and alone count
+_LEVELS = (256, 1024, 1024, 1024)  # cells that each closer look adds
 _CLEAR = 1e-6  # nats of doubt that mean nothing
-_LEAST = 0.01  # variance, in that of the nodes: one node alone has none
-_WIDER = 1.2  # nodes than the curvature at the mode says
-_FAR = (2.0, 2.5)  # deviations of the cavity by which the mean moves where the mode begins to count, and alone counts
-_NARROW = (0.55, 0.45)  # the same for its deviation; a needle between two nodes seems as wide as 0.4
-_NOTHING = -1e12  # the log density where the function gives no number: finite, so that differences of it are numbers
-
-
-class _Rule(NamedTuple):
-    """Evenly spaced nodes, in deviations."""
-
-    nodes: np.ndarray  # (k, 1)
-    flat: np.ndarray  # (k,), like the weights in single precision
-    squares: np.ndarray  # (k,)
-    log_spacing: float
-
-
-def _rule(n: int, spacing: float) -> _Rule:
-    nodes = spacing * (np.arange(n) - 0.5 * (n - 1))
-    flat = nodes.astype(np.float32)
-    return _Rule(nodes[:, None], flat, flat**2, float(np.log(spacing)))
-
-
-_WIDE = _rule(11, 0.8)  # over the cavity
-_FINE = _rule(57, 0.1625)  # over the same, where that is too coarse
-_CLOSE = _rule(15, 0.65)  # over what is known of the tilted density
-
-
-class _Line:
-    """One unknown on its chart: the cavity's log density there, and the factor with the output's message."""
-
-    def __init__(self, question: Question, out: Output) -> None:
-        self.question, self.out = question, out
-        ((self.port, message),) = question.unknown.items()
-        self.message = message
-        chart = density_chart_of(message)
-        assert chart is not None
-        self.chart: DensityChart = chart
-        self.mean, self.variance = chart.moments(message)
-        self.half = -0.5 / self.variance
-        self.n_evaluations = 0
-
-    def some(self, rows: np.ndarray) -> _Line:
-        """The same for some of the rows."""
-        return _Line(self.question.some(rows), self.out.some(rows))
-
-    def log_cavity(self, u: np.ndarray) -> np.ndarray:
-        """The log density of the cavity at positions ``(k, n)``, without its constant."""
-        if not self.chart.gaussian:
-            return self.chart.log_density(self.message, u)
-        gap = u - self.mean
-        gap *= gap
-        gap *= self.half
-        return gap
-
-    def look(self, u: np.ndarray, brief: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The output's position and the log tilted density at positions ``(k, n)``; no position if it is to be brief."""
-        k = len(u)
-        inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in self.question.constants.items()}
-        inputs[self.port] = self.chart.value(u).reshape(-1)
-        self.n_evaluations += u.size
-        value, bad = values(self.question, inputs, u.size)
-        value = value.reshape(u.shape)
-        y, log_tilted = (value, self.out.log_message(value)) if brief else self.out.look(value)
-        log_tilted += self.log_cavity(u)
-        return y, log_tilted if bad is None else np.where(bad.reshape(u.shape), _NOTHING, log_tilted)
-
-
-class _Weighed(NamedTuple):
-    """A tilted density seen at nodes."""
-
-    mean: np.ndarray  # (n,)
-    sd: np.ndarray  # (n,)
-    at: np.ndarray  # (k, n) where the nodes are
-    y: np.ndarray  # (k, n) the output's position there
-    w: np.ndarray  # (k, n) weights, of which the largest is 1
-    top: np.ndarray  # (n,) the logarithm of what they were divided by
-    total: np.ndarray  # (n,) their sum
-    moved: np.ndarray  # (n,) of the mean, in deviations of the nodes
-    ratio: np.ndarray  # (n,) of the deviation to that of the nodes
-
-
-def _weigh(line: _Line, mean: np.ndarray, sd: np.ndarray, rule: _Rule, brief: bool = False) -> _Weighed:
-    """Moments by the trapezoid rule on evenly spaced nodes, which for a smooth bump is as good as any."""
-    at = sd * rule.nodes
-    at += mean
-    y, log_w = line.look(at, brief)
-    top = log_w.max(axis=0)
-    log_w -= top
-    np.maximum(log_w, -100.0, out=log_w)  # single precision holds no less
-    w = np.exp(log_w.astype(np.float32))  # seven digits of a weight are enough, and four times as fast
-    total = w.sum(axis=0)
-    moved = (rule.flat @ w) / total
-    variance = (rule.squares @ w) / total
-    variance -= moved * moved
-    ratio = np.sqrt(np.maximum(variance, _LEAST))
-    return _Weighed(mean + sd * moved, sd * ratio, at, y, w, top, total, moved, ratio)
+_BAD = (0.03, 0.3)  # nats of doubt where the cavity begins to be the better reference, and alone is
+_ROWS = 512  # at a time in a closer look
 
 
 def one_unknown(question: Question) -> Reference:
     """Reference beliefs of the unknown input or of the output."""
-    line, to = _Line(question, output_of(question.out)), question.to
-    port = line.port
-    if to == port:
-        mean, sd = _over_cavity(line)
-    else:
-        mean, sd = _mode(line)
-        sd = _WIDER * sd
-    brief = to == port and line.chart.gaussian
-    found = _weigh(line, mean, sd, _CLOSE, brief)
-    moments, log_z = _read(line, found, sd, _CLOSE, to)
-    doubt = _doubt(found, _CLOSE)
-    coarse = np.flatnonzero(doubt > _ROUGH[0])
-    if len(coarse):  # something sharper than the nodes are apart: look closer there
-        some = line.some(coarse)
-        finer = _weigh(some, mean[coarse], sd[coarse], _FINE, brief)
-        share = np.clip(np.log(doubt[coarse] / _ROUGH[0]) / np.log(_ROUGH[1] / _ROUGH[0]), 0.0, 1.0)
-        other, other_log_z = _read(some, finer, sd[coarse], _FINE, to)
+    line, to = Line(question, output_of(question.out)), question.to
+    seen = look_wide(line)
+    sums = sum_up(line, seen, to)
+    moments, log_z = _read(line, seen, sums, to)
+    sums = sums._replace(doubt=np.where(aliased(line, seen), 1.0, sums.doubt))
+    doubt = np.minimum(sums.doubt + sums.hidden, 1.0)
+    left = np.flatnonzero(doubt > ROUGH[0])
+    if len(left):
         moments = np.array(moments[0]), np.array(moments[1])
-        moments[0][coarse] += share * (other[0] - moments[0][coarse])
-        moments[1][coarse] *= (other[1] / moments[1][coarse]) ** share
-        if log_z is not None and other_log_z is not None:
-            log_z[coarse] += share * (other_log_z - log_z[coarse])
-        doubt[coarse] += share * (_doubt(finer, _FINE) - doubt[coarse])
+    for start in range(0, len(left), _ROWS):
+        rows = left[start : start + _ROWS]
+        some = line.some(rows)
+        finer, finer_log_z, finer_doubt = _look_closer(some, Seen(*(a[:, rows] for a in seen)), sums.take(rows), to)
+        # from the one to the other without a jump: what is learned is a smooth function or none
+        share = np.clip(np.log(doubt[rows] / ROUGH[0]) / np.log(ROUGH[1] / ROUGH[0]), 0.0, 1.0)
+        moments[0][rows] += share * (finer[0] - moments[0][rows])
+        moments[1][rows] *= (finer[1] / moments[1][rows]) ** share
+        if log_z is not None and finer_log_z is not None:
+            log_z[rows] += share * (finer_log_z - log_z[rows])
+        doubt[rows] += share * (finer_doubt - doubt[rows])
         line.n_evaluations += some.n_evaluations
-    summaries = np.stack([found.moved, np.log(found.ratio), np.log(doubt + _CLEAR)], axis=1)
-    return Reference(moments, summaries, log_z, doubt, line.n_evaluations)
+    moments = _or_cavity(line, moments, doubt, to)
+    columns = [np.log(doubt + _CLEAR)]
+    if to != line.port:  # the view of the unknown has these already: how its reference differs from the cavity
+        columns += [sums.moved, 0.5 * np.log(sums.variance)]
+    return Reference(moments, np.stack(columns, axis=1), log_z, doubt, line.n_evaluations, doubt)
+
+
+def _or_cavity(
+    line: Line, moments: tuple[np.ndarray, np.ndarray], doubt: np.ndarray, to: str | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The cavity in place of moments that are in doubt: its corrections are bounded, and do not spoil those of other rows."""
+    rows = np.flatnonzero(doubt > _BAD[0])
+    if not len(rows):
+        return moments
+    chart, message = (line.chart, line.message) if to == line.port else (line.out.chart, line.out.message)
+    rows = rows[message.proper[rows]]
+    share = np.clip((doubt[rows] - _BAD[0]) / (_BAD[1] - _BAD[0]), 0.0, 1.0)
+    mean, variance = chart.moments(message[rows])
+    first, second = np.array(moments[0]), np.array(moments[1])
+    first[rows] += share * (mean - first[rows])
+    second[rows] *= (variance / second[rows]) ** share
+    return first, second
+
+
+def _look_closer(
+    line: Line, seen: Seen, sums: Sums, to: str | None
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None, np.ndarray]:
+    """The moments in question by smaller cells where mass is or may be, and what is still in doubt."""
+    n = len(line.mean)
+    moments, doubt = (np.zeros(n), np.ones(n)), np.ones(n)
+    log_z = np.zeros(n) if to is None else None
+    rows, some = np.arange(n), line
+    for size in _LEVELS:
+        seen, stuck = cut(some, seen, sums, size)
+        sums = sum_up(some, seen, to)
+        (first, second), own_log_z = _read(some, seen, sums, to)
+        moments[0][rows], moments[1][rows] = first, second
+        if log_z is not None and own_log_z is not None:
+            log_z[rows] = own_log_z
+        doubt[rows] = np.minimum(sums.doubt + sums.hidden, 1.0)
+        left = np.flatnonzero((doubt[rows] > ROUGH[1]) & ~stuck)
+        if not len(left):
+            break
+        rows, seen, sums = rows[left], Seen(*(a[:, left] for a in seen)), sums.take(left)
+        evaluated = some.n_evaluations if some is not line else 0
+        line.n_evaluations += evaluated
+        some = line.some(rows)
+    if some is not line:
+        line.n_evaluations += some.n_evaluations
+    return moments, log_z, doubt
 
 
 def _read(
-    line: _Line, found: _Weighed, sd: np.ndarray, rule: _Rule, to: str | None
+    line: Line, seen: Seen, sums: Sums, to: str | None
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray | None]:
     """The moments of the port in question, or log Z, from weighed nodes."""
     if to == line.port and line.chart.gaussian:
-        return (found.mean, found.sd**2), None
-    w = found.w.astype(float) / found.total
+        return (line.mean + line.sd * sums.moved, line.variance * sums.variance), None
+    w = sums.w / sums.w.sum(axis=0)
     if to == line.port:
-        return line.chart.project(found.at, w), None
-    moments = line.out.chart.project(found.y, w)
+        return line.chart.project(line.mean + line.sd * seen.nodes, w), None
+    moments = line.out.chart.project(line.out.look(seen.value)[0], w)
     if to is not None:
         return moments, None
-    log_z = found.top + np.log(found.total * sd) + rule.log_spacing
-    return moments, log_z + line.chart.log_constant(line.message) - line.out.log_constant()
-
-
-def _doubt(found: _Weighed, rule: _Rule) -> np.ndarray:
-    """KL between what all nodes say and what every other one says: large where something is sharper than they see."""
-    w = found.w[::2]
-    total = w.sum(axis=0)
-    moved = (rule.flat[::2] @ w) / total
-    ratio2 = (rule.squares[::2] @ w) / total - moved * moved
-    gap = (found.moved - moved) / found.ratio
-    log_ratio = np.log(np.maximum(ratio2, _LEAST) / found.ratio**2)
-    return 0.5 * gap * gap + 0.25 * log_ratio * log_ratio
-
-
-def _over_cavity(line: _Line) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and deviation of the tilted density by nodes over the cavity; the mode is sought where they see too little.
-
-    This is the way of every message to the unknown in every sweep, and twice as fast as to seek the mode everywhere.
-    """
-    deviation = np.sqrt(line.variance)
-    first = _weigh(line, line.mean, deviation, _WIDE, brief=True)
-    mean, sd = first.mean, first.sd
-    far = np.abs(first.moved) > _FAR[0]
-    far |= first.ratio < _NARROW[0]
-    if far.any():
-        rows = np.flatnonzero(far)
-        some = line.some(rows)
-        mode, mode_sd = _mode(some)
-        # from the one to the other without a jump: what is learned is a smooth function or none
-        away = (np.abs(first.moved[rows]) - _FAR[0]) / (_FAR[1] - _FAR[0])
-        thin = (_NARROW[0] - first.ratio[rows]) / (_NARROW[0] - _NARROW[1])
-        share = np.clip(np.maximum(away, thin), 0.0, 1.0)
-        mean[rows] += share * (mode - mean[rows])
-        sd[rows] *= (_WIDER * mode_sd / sd[rows]) ** share
-        line.n_evaluations += some.n_evaluations
-    return mean, sd
-
-
-def _mode(line: _Line) -> tuple[np.ndarray, np.ndarray]:
-    """The mode of the tilted density on the chart, and the deviation that its curvature there gives.
-
-    Newton steps between the neighbours of the best node of a grid, and between the points where the density was seen to
-    rise and to fall: a step that would leave them goes to their middle.
-    """
-    mean, deviation = line.mean, np.sqrt(line.variance)
-    _, log_tilted = line.look(mean + deviation * _GRID)
-    best = np.argmax(log_tilted, axis=0)
-    low, high = mean + deviation * _EDGES[best], mean + deviation * _EDGES[best + 2]
-    mode = mean + deviation * _EDGES[best + 1]
-    sd = 0.25 * np.minimum(high - low, 8.0 * deviation)
-    least = 0.25 / line.variance  # a tilted density flatter than this is not one bump
-    for _ in range(_NEWTON):
-        h = _STEP * sd
-        _, (before, at, after) = line.look(mode + h * _STEPS)
-        slope = (after - before) / (2 * h)
-        precision = np.maximum((2 * at - before - after) / (h * h), least)
-        rising = slope > 0
-        low, high = np.where(rising, mode, low), np.where(rising, high, mode)
-        new = mode + slope / precision
-        mode = np.where((new > low) & (new < high), new, 0.5 * (low + high))
-        sd = 1 / np.sqrt(precision)
-    return mode, sd
+    log_z = sums.log_total + np.log(line.sd) + line.chart.log_constant(line.message)
+    return moments, log_z - line.out.log_constant()

@@ -14,7 +14,6 @@ __all__ = ["Output", "output_of", "serves_output"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _TINY = float(np.finfo(float).tiny)
-_MODEST = 100.0  # parameters of a Beta whose log density single precision holds to 1e-5
 
 
 class Output:
@@ -46,6 +45,17 @@ class Output:
         """What `look` leaves out."""
         return self.message.log_normaliser()
 
+    def peak(self) -> tuple[np.ndarray, np.ndarray]:
+        """The value at which the message is highest, and its logarithm there; NaN where it is highest at an end."""
+        mode = self._mode()
+        some = np.isfinite(mode)
+        if not some.any():
+            return mode, np.full(len(mode), -np.inf)
+        return mode, np.where(some, self.look(np.where(some, mode, 0.5)[None])[1][0], -np.inf)
+
+    def _mode(self) -> np.ndarray:
+        raise NotImplementedError
+
     def site(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The message as ``exp(height + shift y - precision y^2 / 2)`` on the chart, by two derivatives at positions (n,)."""
         level, slope, precision, at = self._derivatives(at)
@@ -71,6 +81,9 @@ class _GaussianOutput(Output):
         other.flat = None if self.flat is None else self.flat[rows]
         return other
 
+    def _mode(self) -> np.ndarray:
+        return self.first if self.flat is None else np.where(self.flat, np.nan, self.first)
+
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value = np.minimum(np.maximum(value, -1e150), 1e150)  # its square is still a number
         log_message = value - self.first
@@ -89,6 +102,10 @@ class _GaussianOutput(Output):
 
 
 class _GammaOutput(Output):
+    def _mode(self) -> np.ndarray:
+        inner = (self.first > 0) & (self.second > 0)
+        return np.where(inner, self.first / np.where(inner, self.second, 1.0), np.nan)
+
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value = np.minimum(self.chart.inside(value), 1e300)
         y = np.log(value)
@@ -101,14 +118,9 @@ class _GammaOutput(Output):
 
 
 class _BetaOutput(Output):
-    def __init__(self, message: Any) -> None:
-        super().__init__(message)
-        self.single = float(max(self.first.max(), self.second.max())) < _MODEST
-
-    def some(self, rows: np.ndarray) -> Self:
-        other = super().some(rows)
-        other.single = self.single
-        return other
+    def _mode(self) -> np.ndarray:
+        inner = (self.first > 0) & (self.second > 0)
+        return np.where(inner, self.first / np.where(inner, self.first + self.second, 1.0), np.nan)
 
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value = self.chart.inside(value)
@@ -117,14 +129,6 @@ class _BetaOutput(Output):
         log_message += self.second * down
         up -= down
         return up, log_message
-
-    def log_message(self, value: np.ndarray) -> np.ndarray:
-        if not self.single:
-            return self.look(value)[1]
-        # in single precision where its parameters are modest, which is twice as fast
-        up = np.log(np.maximum(value, 1e-37).astype(np.float32))
-        down = np.log(np.maximum(1.0 - value, 1e-37).astype(np.float32))
-        return self.first * up + self.second * down
 
     def _derivatives(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         first, second = self.first, self.second

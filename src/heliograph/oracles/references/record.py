@@ -37,6 +37,7 @@ class Reference(NamedTuple):
     log_z: np.ndarray | None  # (n,); None unless that was the question
     doubt: np.ndarray  # (n,) nats by which the reference itself depends on how fine it looked
     n_evaluations: int
+    sure: np.ndarray | None = None  # (n,) the doubt, where it bounds the error: everything was looked at; None: nowhere
 
 
 def values(question: Question, inputs: dict[str, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray | None]:

@@ -1,0 +1,49 @@
+# pyright: basic
+"""Which form a factor takes when several of its ports are jointly Gaussian."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from heliograph.engine.forms.conditioning import ConditionedForm
+from heliograph.engine.forms.product import JointProduct
+from heliograph.factors import Factor, Maximum, Product, Select
+from heliograph.factors.black_box import BlackBox, joint_box
+from heliograph.families import Gaussian
+from heliograph.graph.records import Graph, Plate
+
+__all__ = ["Form", "joint_form"]
+
+_CONDITIONED = (Maximum, Select)  # factors of two Gaussian numbers whose messages are exact when one of them is known
+
+
+class Form(NamedTuple):
+    """A factor with a vector port."""
+
+    factor: Factor
+    port: str
+
+
+def joint_form(graph: Graph, plate: Plate, ports: tuple[str, ...]) -> Form | None:
+    """The factor of a plate with the scalars at some ports as one vector; None where it has no such form."""
+    factor = plate.factor
+    if isinstance(factor, BlackBox):
+        if factor.child in ports:
+            return None  # an output that is joint with its inputs: the oracles know vectors of inputs only
+        box = joint_box(factor, ports)
+        return Form(box, box.port)
+    if isinstance(factor, Product) and _all_open(graph, plate):
+        form = JointProduct(ports)
+        return Form(form, form.port)
+    if isinstance(factor, _CONDITIONED) and len(ports) == 2:
+        conditioned = ConditionedForm(factor, (ports[0], ports[1]))
+        return Form(conditioned, conditioned.port)
+    return None
+
+
+def _all_open(graph: Graph, plate: Plate) -> bool:
+    """Whether no Gaussian number at the plate's ports is known exactly."""
+    nodes = [graph.nodes[e.node] for e in plate.edges.values()]
+    return set(plate.factor.ports) == set(plate.edges) and all(
+        n.observed is None or not n.observed.is_point.any() for n in nodes if n.family is Gaussian
+    )

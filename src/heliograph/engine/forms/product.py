@@ -1,0 +1,93 @@
+# pyright: basic
+"""``out = a b`` where some of the three are jointly Gaussian."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.engine.forms.messages import message_from_moments, scalar_message_from_moments
+from heliograph.factors import Factor, Incoming
+from heliograph.factors.integrals.joint_product import Triple, free_product, product_triple
+from heliograph.families import Family, Gaussian, MultivariateGaussian
+
+__all__ = ["JointProduct"]
+
+_ALL = ("a", "b", "out")
+
+
+class _Tilted(NamedTuple):
+    triple: Triple
+    good: np.ndarray  # (n,) where there is a tilted distribution
+    free: np.ndarray  # (n,) where nothing is known of the product
+
+
+class JointProduct(Factor):
+    """``out = a b`` with a vector port for two or three of them.
+
+    Where a message that comes in is improper, or exact, the message is uniform; nothing may be known of the product by itself.
+    """
+
+    name = "product"
+
+    def __init__(self, joined: tuple[str, ...]) -> None:
+        self.joined = joined
+        self.port = "+".join(joined)
+        rest = tuple(p for p in _ALL if p not in joined)
+        self.ports = (self.port, *rest) if "out" in rest else (*rest, self.port)  # type: ignore[misc]
+        self.families = {**dict.fromkeys(rest, (Gaussian,)), self.port: (MultivariateGaussian,)}  # type: ignore[misc]
+        self.how = dict.fromkeys(self.ports, "quadrature over b")  # type: ignore[misc]
+        self._at = np.array([_ALL.index(p) for p in joined])
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """Belief over cavity."""
+        self.check_port(to)
+        (_, mean, covariance), good, free = self._tilted(incoming)
+        if to == self.port:
+            at = self._at
+            return message_from_moments(incoming[to], mean[:, at], covariance[:, at[:, None], at], good & ~free)
+        k = _ALL.index(to)
+        return scalar_message_from_moments(
+            incoming[to], mean[:, k], covariance[:, k, k], good & (~free | (to == "out"))
+        )
+
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of all messages with a b for the product."""
+        triple, good, _ = self._tilted(incoming)
+        return np.where(good, triple.log_z, np.inf)
+
+    def _tilted(self, incoming: Incoming) -> _Tilted:
+        mean, covariance, good, free = self._assembled(incoming)
+        found = Triple(np.zeros(len(mean)), np.zeros_like(mean), np.zeros_like(covariance))
+        for rows, triple in (
+            (good & free, lambda r: free_product(mean[r][:, :2], covariance[r][:, :2, :2])),
+            (good & ~free, lambda r: product_triple(mean[r], covariance[r])),
+        ):
+            at = np.flatnonzero(rows)
+            if len(at):
+                for whole, part in zip(found, triple(at), strict=True):
+                    whole[at] = part
+        return _Tilted(found, good, free)
+
+    def _assembled(self, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Moments of (a, b, out) before the product is known, where they are a distribution, and where out is free."""
+        joint = incoming[self.port]
+        n, at = joint.size, self._at
+        mean, covariance = np.zeros((n, 3)), np.broadcast_to(np.eye(3), (n, 3, 3)).copy()
+        good, free = joint.proper & ~joint.is_point, np.zeros(n, dtype=bool)
+        mean[:, at] = np.where(good[:, None], joint.mean, 0.0)
+        covariance[:, at[:, None], at] = np.where(good[:, None, None], joint.covariance, np.eye(len(at)))
+        for k, port in enumerate(_ALL):
+            if port in self.joined:
+                continue
+            message = incoming[port]
+            proper = message.proper & ~message.is_point
+            if port == "out":
+                free = message.is_uniform
+                good = good & (proper | free)
+            else:
+                good = good & proper
+            mean[:, k] = np.where(proper, message.mean, 0.0)
+            covariance[:, k, k] = np.where(proper, message.variance, 1.0)
+        return mean, covariance, good, free
