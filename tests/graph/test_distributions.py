@@ -166,9 +166,9 @@ def test_lifetimes_with_a_gamma_rate_are_conjugate():
     np.testing.assert_allclose(posterior.log_evidence, np.log(2.0) + 2 * np.log(3.0) - 3 * np.log(10.0))
 
 
-def test_a_flat_variable_meets_a_measurement():
+def test_a_uniform_variable_meets_a_measurement():
     model = hg.Model()
-    x = model.flat("x", -1.0, 3.0)
+    x = model.uniform("x", -1.0, 3.0)
     model.gaussian("y", x, sd=1.0, observed=2.5)
     posterior = model.infer()
     cut = stats.truncnorm(-3.5, 0.5, 2.5, 1.0)
@@ -208,7 +208,7 @@ def test_noise_between_two_unknowns_of_one_block_is_one_site(word):
         (lambda m, z: m.categorical("y", logits=z), "one score per category"),
         (lambda m, z: m.categorical("y"), "exactly one of p and logits="),
         (lambda m, z: m.student_t("y", z, scale=0.0), "its scale must be greater than 0"),
-        (lambda m, z: m.flat("y", 1.0, 1.0), "below its upper bound"),
+        (lambda m, z: m.uniform("y", 1.0, 1.0), "below its upper bound"),
         (lambda m, z: m.multinomial("y", z, observed=[1.0]), "Dirichlet"),
         (lambda m, z: m.gaussian("y", z, sd=1.0, censored="left"), "observed="),
         (lambda m, z: m.exponential("y", m.gamma("g", 1.0, 1.0), observed=[1.0], censored="left"), "log_rate="),

@@ -16,12 +16,13 @@ from heliograph.graph import count_words, function_words, noise_words
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
-from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
+from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
 from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.observing import give, name_data
+from heliograph.graph.process_words import gp
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
 from heliograph.graph.structures import chain, mixture
@@ -122,8 +123,9 @@ class Builder:
     half_normal = half_normal
     half_cauchy = half_cauchy
     log_normal = log_normal
-    uniform = uniform
+    flat = flat
     lkj = lkj
+    gp = gp
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
@@ -175,7 +177,7 @@ class Builder:
         return build(self, discrete.dirichlet, name, concentration, Entries(size, observed, missing))
 
     # ---- noise, counts and lifetimes ----------------------------------------------------------------------------
-    student_t, laplace, flat = noise_words.student_t, noise_words.laplace, noise_words.flat
+    student_t, laplace, uniform = noise_words.student_t, noise_words.laplace, noise_words.uniform
     exponential, weibull = noise_words.exponential, noise_words.weibull
     poisson, binomial, negative_binomial = count_words.poisson, count_words.binomial, count_words.negative_binomial
     multinomial, ordinal = count_words.multinomial, count_words.ordinal

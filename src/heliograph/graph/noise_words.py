@@ -10,7 +10,7 @@ from heliograph.graph.language.noise import Censoring
 from heliograph.graph.quantity import Argument
 from heliograph.graph.variable import ModelLike, Variable, build, state
 
-__all__ = ["exponential", "flat", "laplace", "student_t", "weibull"]
+__all__ = ["exponential", "laplace", "student_t", "uniform", "weibull"]
 
 
 def student_t(
@@ -83,10 +83,10 @@ def laplace(
     return build(self, noise.laplace, name, mean, scale, Entries(size, observed, missing))
 
 
-def flat(
+def uniform(
     self: ModelLike, name: str, lower: Any, upper: Any, *, size: Any = None, observed: Any = None, missing: Any = None
 ) -> Variable:
-    """A variable between two known bounds, all values alike, with Gaussian messages (`uniform` is a hyper-parameter).
+    """A variable between two known bounds, all values alike, with Gaussian messages (`flat` is a hyper-parameter).
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ def flat(
     --------
     >>> import heliograph as hg
     >>> model = hg.Model()
-    >>> x = model.flat("x", 0.0, 6.0)
+    >>> x = model.uniform("x", 0.0, 6.0)
     >>> round(float(model.infer()[x].variance), 9)
     3.0
     """
-    return build(self, noise.flat, name, lower, upper, Entries(size, observed, missing))
+    return build(self, noise.uniform, name, lower, upper, Entries(size, observed, missing))
 
 
 def exponential(

@@ -1,4 +1,4 @@
-"""Noise other than Gaussian (Student's t, Laplace, a flat interval), and observed values that are known to lie beyond a bound."""
+"""Noise other than Gaussian (Student's t, Laplace, a uniform one), and observed values that are known to lie beyond a bound."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heliograph.graph.language.spread import Spread
 from heliograph.graph.language.statements import constrain
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["Censoring", "bounds_of", "censored_gaussian", "flat", "laplace", "student_t"]
+__all__ = ["Censoring", "bounds_of", "censored_gaussian", "laplace", "student_t", "uniform"]
 
 
 def student_t(draft: Draft, name: str, mean: Any, scale: Any, dof: Any, entries: Entries) -> Quantity:
@@ -37,8 +37,8 @@ def _mean(name: str, mean: Any) -> Quantity | np.ndarray:
     return want(name, "mean", mean, Gaussian) if isinstance(mean, Quantity) else check_number(name, "mean", mean)
 
 
-def flat(draft: Draft, name: str, lower: Any, upper: Any, entries: Entries) -> Quantity:
-    """A variable between two bounds, all values alike; see `Builder.flat`."""
+def uniform(draft: Draft, name: str, lower: Any, upper: Any, entries: Entries) -> Quantity:
+    """A variable between two bounds, all values alike; see `Builder.uniform`."""
     low, high = check_number(name, "lower", lower), check_number(name, "upper", upper)
     shape = fitted_size(name, np.broadcast_shapes(low.shape, high.shape), entries.size)
     if not np.all(low < high):
