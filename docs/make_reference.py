@@ -21,8 +21,8 @@ HERE = Path(__file__).parent
 CLASSES = ("Model", "Posterior", "Variable", "BlackBox", "Family")  # whose methods are listed too
 HEAD = f"""# Reference
 
-Everything that `import heliograph as hg` gives, made from the docstrings by `python docs/make_reference.py`. [The guide](guide/README.md) shows how
-the parts go together. The examples below run one after the other, after this:
+Everything that `import heliograph as hg` gives, made from the docstrings by `python docs/make_reference.py`.
+[The guide](guide/README.md) shows how the parts go together. The examples run one after the other, after this:
 
 ```python
 {SETUP.strip()}
