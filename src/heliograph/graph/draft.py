@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
@@ -13,7 +16,17 @@ from heliograph.graph.data import Data
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "Unfolding"]
+
+
+@dataclass
+class Unfolding:
+    """A chain that is being written: builders called with its name make entries of one node, and not a node each."""
+
+    n: int  # entries along its first axis
+    n_first: int  # of them that are the start
+    node: Node | None = None
+    following: np.ndarray | None = None  # the entries that the next call makes; None: the start
 
 
 class Draft:
@@ -27,6 +40,8 @@ class Draft:
         The names that are taken.
     stacks
         Vectors of scalars, by the scalars: the same scalars make the same vector.
+    chains
+        The chains that are being written, by name.
     limits, statements
         The values that constraints and observations leave to the variables, and these statements, each with the node
         whose observed values make it.
@@ -44,6 +59,7 @@ class Draft:
         self.stacks: dict[Hashable, Node] = {}
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
+        self.chains: dict[str, Unfolding] = {}  # by name, while they are written
         self.data: dict[str, Data] = {}
         self.hypers: list[Hyper] = []
         self.tape: list[Any] = []
@@ -98,6 +114,10 @@ class Draft:
             raise ModelError("a variable needs a name, for example model.gaussian('w', ...)")
         if name in self.names:
             raise ModelError(f"a variable called {name!r} exists already; choose another name")
+
+    def unfolds(self, name: object) -> bool:
+        """Return whether a chain of this name is being written."""
+        return isinstance(name, str) and name in self.chains
 
     def number(self, node: Node) -> None:
         """Give a new node its place in the order of writing, and its entries theirs among all base entries."""
