@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from heliograph.engine.blocks.constraints import Elimination, eliminate
 from heliograph.engine.blocks.grouping import DETERMINISTIC, groups, is_gaussian_prior, is_linear
@@ -23,13 +22,13 @@ from heliograph.engine.blocks.rows import (
     apply,
     base,
     constants,
-    is_base,
     joined,
     minus,
     scale,
     shifted,
     take,
 )
+from heliograph.engine.blocks.whitening import whitened
 from heliograph.factors import (
     Difference,
     Dot,
@@ -280,23 +279,10 @@ class _Compiler:
             self._write_vectors(shifted(rows, -mean.reshape(-1)), precision)
 
     def _write_vectors(self, rows: Rows, precision: np.ndarray) -> None:
-        """Vectors around 0 of a known precision matrix, whitened: ``L'x`` has weight 1 where ``L L'`` is the precision."""
-        n, d, _ = precision.shape
-        diagonal = np.einsum("nii->ni", precision)
-        if not np.any(precision - diagonal[:, :, None] * np.eye(d)):
-            self.known.append(Known(rows, diagonal.reshape(-1)))
-            return
-        precision = 0.5 * (precision + np.swapaxes(precision, 1, 2))
-        root = np.linalg.cholesky(precision)
-        self.log_constant += float(np.log(np.einsum("nii->ni", root)).sum())
-        white = np.swapaxes(root, 1, 2)
-        if n == 1:
-            gram = (rows.sparse.indices, precision[0]) if is_base(shifted(rows, -rows.constant)) else None
-            self.known.append(Known(apply(white[0], rows), np.ones(d), gram))
-            return
-        columns = np.broadcast_to(np.arange(n * d).reshape(n, 1, d), white.shape)
-        blocks = sp.csr_array((white.reshape(-1), columns.reshape(-1), np.arange(0, white.size + 1, d)))
-        self.known.append(Known(apply(blocks, rows), np.ones(n * d)))
+        """Vectors around 0 of a known precision matrix."""
+        known, log_constant = whitened(rows, precision)
+        self.known.append(known)
+        self.log_constant += log_constant
 
 
 def _without(block: Block, gone: Elimination) -> Block:
