@@ -146,7 +146,8 @@ class DenseSystem:
 def laid_out(rows: Rows) -> Rows:
     """Rows as one dense matrix, where that is small."""
     n, n_columns = len(rows), rows.n_columns
-    if not n or n * n_columns > _LARGEST or not (rows.sparse.nnz or len(rows.dense) > 1):
+    largest = max(_LARGEST, 2 * rows.sparse.nnz)  # what is half full is larger as it is
+    if not n or n * n_columns > largest or not (rows.sparse.nnz or len(rows.dense) > 1):
         return rows
     if rows.sparse.nnz < 0.05 * n * n_columns and n_columns > 64 and not rows.dense:
         return rows
