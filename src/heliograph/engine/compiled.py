@@ -60,9 +60,9 @@ class CompiledModel(NamedTuple):
         return shown if any(n.given for n in shown) else free
 
 
-def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
+def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) -> CompiledModel:
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
-    graph = with_blocks(graph, must=structure == "joint") if structure != "factorised" else graph
+    graph = with_blocks(graph, structure == "joint", budget) if structure != "factorised" else graph
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}

@@ -86,4 +86,4 @@ def _checked_run(model: Builder, options: StepOptions) -> Run:
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     graph.script = script_of(model)
     check_graph(graph)
-    return Run(compile_model(graph, options.structure), options)
+    return Run(compile_model(graph, options.structure, options.budget), options)

@@ -14,14 +14,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.choosing import Limits, system_for
 from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
+from heliograph.engine.blocks.probed import ProbedSystem
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
+from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["BlockFactor", "Joint", "port_of", "vector_beliefs"]
 
@@ -62,7 +64,7 @@ class BlockFactor(Factor):
     name = "block"
     families: ClassVar = {}
 
-    def __init__(self, graph: Graph, block: Block, sites: set[int]) -> None:
+    def __init__(self, graph: Graph, block: Block, sites: set[int], limits: Limits = Limits()) -> None:  # noqa: B008
         """`sites` are the nodes at which other factors meet the block."""
         self.block = block
         free = [graph.nodes[k] for k in block.nodes if not graph.nodes[k].fully_observed]
@@ -83,7 +85,12 @@ class BlockFactor(Factor):
         self.ports = tuple(self.at)  # type: ignore[misc]
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
-        self.system = system_for(block.known, rows, self.n_sites, vectors)
+        self.system = system_for(block.known, rows, self.n_sites, vectors, limits)
+
+    @property
+    def refused(self) -> TooExpensiveError | None:
+        """Why the block is estimated and not solved; None where it is solved."""
+        return self.system.refused if isinstance(self.system, ProbedSystem) else None
 
     @property
     def cost(self) -> float:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint, vector_beliefs
+from heliograph.engine.blocks.probed import ProbedSystem
 from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
@@ -93,6 +94,17 @@ class BlockPlate:
         """The means of the joint belief."""
         joint = self.joint(tables)
         return {} if joint is None else {n: m for n, m in self.factor.centres(joint).items() if n in known}
+
+    def estimated_errors(self, tables: Tables) -> dict[int, float] | None:
+        """The largest expected relative error of a standard deviation of each node; None where the block is solved."""
+        system = self.factor.system
+        if not isinstance(system, ProbedSystem):
+            return None
+        joint = self.joint(tables)
+        return {
+            p.node: np.inf if joint is None else system.error(p.rows, p.start, joint.solution)
+            for p in self.factor.at.values()
+        }
 
     # ---- the joint belief -----------------------------------------------------------------------------------
     def joint(self, tables: Tables) -> Joint | None:
