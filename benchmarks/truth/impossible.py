@@ -54,7 +54,7 @@ def impossible(rng: np.random.Generator, kind: str, seed: int) -> World:
         "nan in a prior": "x = m.gaussian('x', np.nan, variance=1.0)",
         "nan in a matrix": "w = m.gaussian('w', np.zeros(2), covariance=np.eye(2))\nz = np.array([[1.0, np.nan]]) @ w\n"
         "m.gaussian('y', z, variance=1.0, observed=np.array([1.0]))",
-        "box never says yes": box.format("Bernoulli", "(z > 1e3).astype(float)", n) + f"m.observe(box(x), {ones})",
+        "box never says yes": box.format("Bernoulli", "(z > np.inf).astype(float)", n) + f"m.observe(box(x), {ones})",
         "box out of its family": box.format("Beta", "2 + 0 * z", n) + f"m.bernoulli('y', box(x), observed={ones})",
         "box gives nan": box.format("Gaussian", "np.sqrt(-1 - z**2)", n) + f"m.gaussian('y', box(x), variance=1.0, observed={ones})",
         "box gives infinity": box.format("Gaussian", "np.exp(1000 + z)", n) + f"m.gaussian('y', box(x), variance=1.0, observed={ones})",

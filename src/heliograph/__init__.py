@@ -12,6 +12,7 @@ from heliograph.engine import (
     IntegratedPosterior,
     Model,
     Posterior,
+    SavedPosterior,
     Step,
     StopRule,
     SweepInfo,
@@ -21,6 +22,7 @@ from heliograph.engine import (
     changed_less_than,
     compare,
     infer,
+    load_posterior,
     steps,
 )
 from heliograph.errors import (
@@ -74,6 +76,7 @@ __all__ = [
     "MultivariateGaussian",
     "OracleWarning",
     "Posterior",
+    "SavedPosterior",
     "Step",
     "StopRule",
     "SweepInfo",
@@ -90,6 +93,7 @@ __all__ = [
     "factor",
     "infer",
     "load_factor",
+    "load_posterior",
     "stack",
     "steps",
     "supported",

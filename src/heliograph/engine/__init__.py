@@ -10,6 +10,7 @@ from heliograph.engine.loop import Step, infer, steps
 from heliograph.engine.model import Model
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.saving import SavedPosterior, load_posterior
 from heliograph.engine.showing import Comparison, compare
 from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
 from heliograph.engine.sweep_info import Invocation, SweepInfo
@@ -21,6 +22,7 @@ __all__ = [
     "Invocation",
     "Model",
     "Posterior",
+    "SavedPosterior",
     "Step",
     "StopRule",
     "SweepInfo",
@@ -30,5 +32,6 @@ __all__ = [
     "changed_less_than",
     "compare",
     "infer",
+    "load_posterior",
     "steps",
 ]

@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import rows_in_block
+from heliograph.engine.blocks.rows import joined
 from heliograph.engine.reading import groups_of, readable_form
 from heliograph.errors import ModelError
 from heliograph.graph.records import Affine, Graph
 from heliograph.graph.variable import Variable
 
-__all__ = ["covariance_of"]
+__all__ = ["covariance_of", "joint_covariance"]
+
+_MOST = 3000  # scalars whose joint covariance is written down: 72 MB
 
 
 def covariance_of(
@@ -49,6 +53,24 @@ def covariance_of(
             "knows no covariance of them"
         )
     return np.zeros((*shapes[0], *shapes[1]))
+
+
+def joint_covariance(
+    graph: Graph, joints: Iterable[tuple[BlockFactor, Joint | None]]
+) -> tuple[list[str], np.ndarray] | None:
+    """The names of the user's variables that blocks hold, and their joint covariance; None where they are too many, or none."""
+    names: list[str] = []
+    parts: list[np.ndarray] = []
+    for factor, joint in joints:
+        inside = [n for n in graph.nodes if n.given and not n.fully_observed and n.position in factor.block.rows]
+        if joint is None or not inside:
+            continue
+        rows = joined([factor.block.rows[n.position] for n in inside], factor.block.n_columns)
+        if len(rows) + sum(len(p) for p in parts) > _MOST:
+            return None
+        names += [n.name for n in inside]
+        parts.append(factor.system.covariance(rows, rows, joint.solution))
+    return (names, np.asarray(block_diag(*parts))) if names else None
 
 
 def _connected(graph: Graph, groups: list[np.ndarray], a: Affine, b: Affine) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.compiled import CompiledModel
-from heliograph.engine.covariances import covariance_of
+from heliograph.engine.covariances import covariance_of, joint_covariance
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
 from heliograph.engine.predicting import (
@@ -26,6 +28,7 @@ from heliograph.engine.predicting import (
 )
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
+from heliograph.engine.saving import save_posterior
 from heliograph.engine.status import unsent_sentence
 from heliograph.engine.tables import Snapshot
 from heliograph.engine.trace import Trace
@@ -181,8 +184,15 @@ class Posterior(ReadablePosterior):
             if not getattr(getattr(x, "family", None), "gaussian", False):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
             self._check_model(x)
-        joints = [(kind.factor, kind.joint(self._exchange.tables)) for kind in self._compiled.blocks]
-        return covariance_of(self._graph, joints, lambda: self._groups, a, b)
+        return covariance_of(self._graph, self._joints(), lambda: self._groups, a, b)
+
+    def _joints(self) -> list[tuple[BlockFactor, Joint | None]]:
+        """The blocks with their joint beliefs."""
+        return [(kind.factor, kind.joint(self._exchange.tables)) for kind in self._compiled.blocks]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the beliefs to a file of JSON and arrays, which `load_posterior` reads back without the model."""
+        save_posterior(self, path, joint_covariance(self._graph, self._joints()))
 
     @cached_property
     def _groups(self) -> list[np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from heliograph.engine.showing import compare, notes_of, summary_html, summary_text, table_of
+from heliograph.engine.showing import compare, digests_of, notes_of, summary_html, summary_text, table_of
 from heliograph.graph.records import Graph
 from heliograph.graph.variable import Variable
 
@@ -36,6 +36,10 @@ class ReadablePosterior:
     def __contains__(self, variable: object) -> bool:
         name = variable.name if isinstance(variable, Variable) else variable
         return any(n.name == name for n in self.graph.nodes) or any(n == name for n in self)
+
+    def digests(self) -> dict[str, str]:
+        """Checksums of what was observed, by name: two posteriors are compared only if they saw the same."""
+        return digests_of(self.graph)
 
     def notes(self) -> list[str]:
         """Sentences on how the run went."""

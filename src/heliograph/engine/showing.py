@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families import Family
+from heliograph.families import Categorical, Family
 from heliograph.families.tables import brief, html_table, shortened, text_table
 from heliograph.graph.records import Graph, Node
 
-__all__ = ["Comparison", "TableRow", "compare", "entry_names", "notes_of", "summary_html", "summary_text", "table_of"]
+__all__ = [
+    "Comparison",
+    "TableRow",
+    "compare",
+    "digests_of",
+    "entry_names",
+    "notes_of",
+    "summary_html",
+    "summary_text",
+    "table_of",
+]
 
 _NAME = 24  # columns of a variable's name
 _HEAD = ("variable", "mean", "sd")
@@ -126,12 +137,12 @@ def table_of(posterior: Shown, probability: float = 0.9) -> Any:
         mean = np.asarray(belief.mean, dtype=float)
         if len(rows) + mean.size > _LABELLED:
             raise ModelError(f"a table of over {_LABELLED} entries cannot be read; ask for posterior[{name!r}] instead")
-        if belief.ranks == (1,) and belief.discrete:  # categories have no order, and so no interval
+        if isinstance(belief, Categorical):  # categories have no order, and so no interval
             lower = upper = np.full(mean.shape, np.nan)
         else:
             lower, upper = belief.interval(probability)
         columns = (a.reshape(-1).tolist() for a in (mean, np.asarray(belief.sd), np.asarray(lower), np.asarray(upper)))
-        names = entry_names(name, mean.shape, node.labels)
+        names = entry_names(name, mean.shape, None if node is None else node.labels)
         rows += [TableRow(*row) for row in zip(names, *columns, strict=True)]
     if find_spec("pandas") is None:
         return rows
@@ -141,8 +152,8 @@ def table_of(posterior: Shown, probability: float = 0.9) -> Any:
     return frame.set_index("name").rename(columns={"lower": f"{low:g}%", "upper": f"{100 - low:g}%"})
 
 
-def _node(graph: Graph, name: str) -> Node:
-    return next(n for n in graph.nodes if n.name == name)
+def _node(graph: Graph, name: str) -> Node | None:
+    return next((n for n in graph.nodes if n.name == name), None)
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------------
@@ -186,7 +197,7 @@ def compare(posteriors: Mapping[str, Any]) -> Comparison:
     """
     if len(posteriors) < 2:
         raise ModelError("compare takes at least two posteriors by name, as in hg.compare({'a': p1, 'b': p2})")
-    _check_same_data({name: cast(Shown, p).graph for name, p in posteriors.items()})
+    _check_same_data({name: p.digests() for name, p in posteriors.items()})
     evidence = np.array([float(p.log_evidence) for p in posteriors.values()])
     if np.isnan(evidence).any():
         missing = [name for name, e in zip(posteriors, evidence, strict=True) if np.isnan(e)]
@@ -198,16 +209,24 @@ def compare(posteriors: Mapping[str, Any]) -> Comparison:
     return Comparison(names, evidence[order], gap, weight / weight.sum())
 
 
-def _check_same_data(graphs: Mapping[str, Graph]) -> None:
-    seen: dict[str, tuple[str, np.ndarray]] = {}
-    for model, graph in graphs.items():
-        for node in graph.nodes:
-            if not node.given or node.observed is None or node.observed.point is None:
-                continue
-            values = node.observed.point.reshape(-1)
-            other = seen.setdefault(node.name, (model, values))
-            if not np.array_equal(other[1], values, equal_nan=True):
+def digests_of(graph: Graph) -> dict[str, str]:
+    """Checksums of the observed values of the user's variables and counts, by name."""
+    seen = {n.name: n.observed.point for n in graph.nodes if n.given and n.observed is not None}
+    seen |= {name: plate.data[plate.factor.child] for name, plate in graph.counts.items()}
+    return {
+        name: hashlib.sha256(np.ascontiguousarray(values, dtype=float).tobytes()).hexdigest()[:16]
+        for name, values in seen.items()
+        if values is not None and not np.isnan(values).all()
+    }
+
+
+def _check_same_data(digests: Mapping[str, Mapping[str, str]]) -> None:
+    seen: dict[str, tuple[str, str]] = {}
+    for model, named in digests.items():
+        for name, digest in named.items():
+            other = seen.setdefault(name, (model, digest))
+            if other[1] != digest:
                 raise ModelError(
-                    f"models {other[0]!r} and {model!r} were given different values of {node.name!r}: evidences can be compared "
+                    f"models {other[0]!r} and {model!r} were given different values of {name!r}: evidences can be compared "
                     "only for the same data"
                 )

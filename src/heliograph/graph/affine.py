@@ -13,6 +13,7 @@ from heliograph.graph.records import Affine, Inner, Node, Term
 
 __all__ = [
     "broadcast",
+    "by_pattern",
     "combine",
     "expand",
     "inner_of",
@@ -54,6 +55,22 @@ def take(form: Affine, rows: np.ndarray, shape: tuple[int, ...] | None = None) -
     """Some rows of a form."""
     terms = tuple(Term(t.node, t.entries[rows], t.coefficients[rows]) for t in form.terms)
     return Affine((len(rows),) if shape is None else shape, terms, form.constant[rows])
+
+
+def by_pattern(form: Affine) -> list[tuple[np.ndarray | slice, Affine]]:
+    """Rows with the same variables in them, and what they are without the others; rows with none are left out."""
+    held = np.array([t.coefficients != 0 for t in form.terms]).reshape(len(form.terms), form.size)
+    if held.all():  # by far the most common, and the sorting of many rows is slow
+        return [(slice(None), form)] if len(form.terms) else []
+    patterns, which = np.unique(held, axis=1, return_inverse=True)
+    found: list[tuple[np.ndarray | slice, Affine]] = []
+    for k in range(patterns.shape[1]):
+        if patterns[:, k].any():
+            rows = np.flatnonzero(which.reshape(-1) == k) if patterns.shape[1] > 1 else slice(None)
+            part = form if isinstance(rows, slice) else take(form, rows)
+            terms = tuple(t for t, on in zip(part.terms, patterns[:, k], strict=True) if on)
+            found.append((rows, part._replace(terms=terms)))
+    return found
 
 
 def scaled(form: Affine, factor: np.ndarray) -> Affine:

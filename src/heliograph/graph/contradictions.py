@@ -7,21 +7,21 @@ bound it. Contradictions among several expressions show only when the model is s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from heliograph.errors import ContradictionError
 from heliograph.factors import Between, ConditionalTable, Positive, Prior
 from heliograph.families import Family
-from heliograph.graph.affine import expand, whole
+from heliograph.graph.affine import by_pattern, expand, take, whole
+from heliograph.graph.intervals import Intervals, close, groups_of_rows, rounded
 from heliograph.graph.records import Affine, Graph, Node, Plate, Term
 
 __all__ = ["Limits", "Statement", "bounds_of_event", "check_plate", "check_possible"]
 
-_SAME = 1e-9  # relative difference below which two values of one quantity are taken for roundings of each other
-_MOST_ROWS = 10_000  # sums are compared one by one; statements with more rows than this are left to the sweeps
+_MOST_ROWS = 100_000  # statements on more sums than this are left to the sweeps: to compare them would take longer
 
 
 Record = Callable[[Callable[[], object]], None]  # takes note of how to take back a change
@@ -36,21 +36,14 @@ class Statement(NamedTuple):
     upper: np.ndarray  # (n,)
 
 
-class _Interval(NamedTuple):
-    """The values that statements leave to one quantity, and the statements that bound it."""
-
-    lower: float
-    upper: float
-    below: str
-    above: str
-
-
 class Limits:
     """The intervals that are left to every base entry, and to every other expression that was bounded."""
 
     def __init__(self) -> None:
-        self._single: dict[int, tuple[Node, list[np.ndarray]]] = {}  # id of a node -> lower, upper, texts of both
-        self._several: dict[Hashable, _Interval] = {}
+        self._single: dict[
+            int, tuple[Node, Intervals]
+        ] = {}  # by id of a node, which is kept so that the id stays its own
+        self._several: dict[tuple[int, ...], tuple[np.ndarray, Intervals]] = {}  # by nodes: entries and coefficients
         self._texts: list[str] = [""]
 
     def add(self, statement: Statement, record: Record) -> None:
@@ -68,17 +61,16 @@ class Limits:
                 ends = np.where(c > 0, ends[0], ends[1]), np.where(c > 0, ends[1], ends[0])
                 self._narrow(term.node, term.entries[rows], *ends, statement.text, record)
         rows = np.flatnonzero(count > 1)
-        if rows.size <= _MOST_ROWS:
-            for row in rows:
-                self._narrow_sum(form, int(row), lower[row], upper[row], statement.text, record)
+        if 0 < rows.size <= _MOST_ROWS:
+            some = form if rows.size == form.size else take(form, rows)
+            for at, part in by_pattern(some):
+                self._narrow_sums(part, lower[rows[at]], upper[rows[at]], statement.text, record)
 
     @staticmethod
     def _check_constants(statement: Statement, stated: Affine, form: Affine) -> None:
         """Refuse a statement in which no variable is left and that is not true."""
         value, lower, upper = form.constant, statement.lower, statement.upper
-        false = (
-            np.where(lower == upper, ~_close(value, lower), (value <= lower) | (value >= upper)) & form.constant_rows
-        )
+        false = np.where(lower == upper, ~close(value, lower), (value <= lower) | (value >= upper)) & form.constant_rows
         if not false.any():
             return
         row = int(np.argmax(false))
@@ -91,76 +83,66 @@ class Limits:
     def _narrow(
         self, node: Node, entries: np.ndarray, lower: np.ndarray, upper: np.ndarray, text: str, record: Record
     ) -> None:
-        n = node.size
+        """Narrow the intervals of base entries."""
         before = self._single.get(id(node))
-        if before is None:
-            low, high, below, above = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n, int), np.zeros(n, int)
-        else:
-            low, high, below, above = (a.copy() for a in before[1])
+        intervals = Intervals.everything(node.size) if before is None else before[1]
+        after = self._after(intervals, entries, lower, upper, text, lambda _: repr(node.name))
+        self._single[id(node)] = node, after
+        record(lambda: _put_back(self._single, id(node), before))
+
+    def _narrow_sums(self, form: Affine, lower: np.ndarray, upper: np.ndarray, text: str, record: Record) -> None:
+        """Narrow the intervals of expressions of several entries, those of the same nodes together."""
+        terms = sorted(form.terms, key=lambda t: t.node.order)
+        signature = tuple(t.node.order for t in terms)
+        entries, c = np.array([t.entries for t in terms]).T, np.array([t.coefficients for t in terms]).T
+        if len(set(signature)) < len(terms):  # entries of one node in their order
+            place = np.lexsort((entries, np.broadcast_to(signature, entries.shape)), axis=1)
+            entries, c = np.take_along_axis(entries, place, 1), np.take_along_axis(c, place, 1)
+        lead = c[:, 0]
+        ends = np.where(lead > 0, lower, upper) / lead, np.where(lead > 0, upper, lower) / lead
+        before = self._several.get(signature)
+        keys = np.concatenate([entries, rounded(c / lead[:, None])], axis=1)
+        n_old = 0 if before is None else len(before[0])
+        keys = keys if before is None else np.concatenate([before[0], keys])
+        number, first = groups_of_rows(keys)
+        intervals = Intervals.everything(len(first))
+        if before is not None:
+            intervals = before[1].spread(number[:n_old], len(first))
+
+        def name(_: int) -> str:
+            return "a sum of " + " and ".join(dict.fromkeys(repr(t.node.name) for t in form.terms))
+
+        after = self._after(intervals, number[n_old:], *ends, text, name)
+        self._several[signature] = keys[first], after
+        record(lambda: _put_back(self._several, signature, before))
+
+    def _after(
+        self,
+        intervals: Intervals,
+        at: np.ndarray,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        text: str,
+        name: Callable[[int], str],
+    ) -> Intervals:
+        """The intervals after a statement; an error where nothing is left of one."""
         self._texts.append(text)
-        while entries.size:  # an entry may be bounded several times by one statement
-            at, first = np.unique(entries, return_index=True)
-            new_low, new_high, empty = _meet(low[at], high[at], lower[first], upper[first])
-            below[at] = np.where(new_low > low[at], len(self._texts) - 1, below[at])
-            above[at] = np.where(new_high < high[at], len(self._texts) - 1, above[at])
-            if empty.any():
-                k, f = at[np.argmax(empty)], first[np.argmax(empty)]
-                other = below[k] if below[k] != len(self._texts) - 1 else above[k]
-                ends = (float(v) for v in (low[k], high[k], lower[f], upper[f]))
-                raise _contradiction(repr(node.name), self._texts[other], text, *ends)
-            low[at], high[at] = new_low, new_high
-            rest = np.ones(entries.size, dtype=bool)
-            rest[first] = False
-            entries, lower, upper = entries[rest], lower[rest], upper[rest]
-        self._single[id(node)] = node, [low, high, below, above]
-
-        def widen() -> None:
-            if before is None:
-                del self._single[id(node)]
-            else:
-                self._single[id(node)] = before
-
-        record(widen)
-
-    def _narrow_sum(self, form: Affine, row: int, lower: float, upper: float, text: str, record: Record) -> None:
-        parts = sorted(
-            (t.node.order, int(t.entries[row]), float(t.coefficients[row]), t.node.name)
-            for t in form.terms
-            if t.coefficients[row] != 0
-        )
-        lead = parts[0][2]
-        key = tuple((order, entry, float(f"{c / lead:.12g}")) for order, entry, c, _ in parts)
-        ends = (lower / lead, upper / lead) if lead > 0 else (upper / lead, lower / lead)
-        before = self._several.get(key, _Interval(-np.inf, np.inf, "", ""))
-        low, high, empty = _meet(*(np.array(v) for v in (before.lower, before.upper, *ends)))
-        if empty:
-            names = "a sum of " + " and ".join(dict.fromkeys(repr(name) for *_, name in parts))
-            other = before.below if ends[0] <= before.lower or not before.above else before.above
-            raise _contradiction(names, other, text, before.lower, before.upper, *ends)
-        below = text if low > before.lower else before.below
-        above = text if high < before.upper else before.above
-        self._several[key] = _Interval(float(low), float(high), below, above)
-        record(lambda: self._several.update({key: before}))
+        after, conflict = intervals.narrowed(at, lower, upper, len(self._texts) - 1)
+        if conflict is not None:
+            raise _contradiction(name(conflict.quantity), self._texts[conflict.statement], text, *conflict.ends)
+        return after
 
 
-def _close(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A mask of the values that are equal up to rounding."""
-    with np.errstate(invalid="ignore"):
-        return (a == b) | (np.abs(a - b) <= _SAME * np.maximum(np.abs(a), np.abs(b)))
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-def _meet(
-    low: np.ndarray, high: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Intersect intervals, and mark those of which nothing is left; an interval of equal ends is a value, else it is open."""
-    fixed, stated = low == high, lower == upper
-    value = np.where(fixed, low, lower)
-    inside = np.where(fixed, (lower < value) & (value < upper), (low < value) & (value < high))
-    same = _close(low, lower)
-    new_low, new_high = np.maximum(low, lower), np.minimum(high, upper)
-    empty = np.where(fixed & stated, ~same, np.where(fixed | stated, ~inside, new_low >= new_high))
-    one = fixed | stated
-    return np.where(one, value, new_low), np.where(one, value, new_high), empty
+def _put_back(table: dict[K, V], key: K, before: V | None) -> None:
+    """Give a key the value that it had, if any."""
+    if before is None:
+        del table[key]
+    else:
+        table[key] = before
 
 
 def _contradiction(name: str, first: str, second: str, *ends: float) -> ContradictionError:

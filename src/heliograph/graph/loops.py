@@ -47,8 +47,9 @@ def variables_in_loops(graph: Graph) -> list[str]:
             elements.append(n_elements + rows)
         n_elements += plate.n_elements
     at = np.concatenate(entries)
-    looped = np.unique(at[links_on_loops(at, np.concatenate(elements), int(first[-1]), n_elements)])
-    found = [graph.nodes[int(k)] for k in np.unique(np.searchsorted(first, looped, side="right") - 1)]
+    looped = at[links_on_loops(at, np.concatenate(elements), int(first[-1]), n_elements)]
+    among = np.bincount(np.searchsorted(first, looped, side="right") - 1)
+    found = [graph.nodes[int(k)] for k in np.flatnonzero(among)]
     return [node.name for node in found if node.given] or [node.name for node in found]
 
 
@@ -98,8 +99,9 @@ def links_on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_
         return left
     entries, elements = entries[left], elements[left]
     label = connected_parts(n_entries + n_elements, entries, n_entries + elements)
-    vertices = np.unique(np.concatenate([entries, n_entries + elements]))
-    n_vertices = np.bincount(label[vertices], minlength=label.max() + 1)
+    here = np.zeros(n_entries + n_elements, dtype=bool)  # vertices that are left
+    here[entries] = here[n_entries + elements] = True
+    n_vertices = np.bincount(label[here], minlength=label.max() + 1)
     n_edges = np.bincount(label[entries], minlength=label.max() + 1)
     return left[(n_edges >= n_vertices)[label[entries]]]
 

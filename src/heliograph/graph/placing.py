@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.factors import Difference, Dot, Factor, Scale, Shift, Stack, Sum
-from heliograph.graph.affine import take
+from heliograph.graph.affine import by_pattern
 from heliograph.graph.draft import Draft
 from heliograph.graph.plating import Data, Ports, make_plate, plate_shape
 from heliograph.graph.quantity import Quantity
@@ -56,19 +56,9 @@ def _place_stack(draft: Draft, node: Node, stacked: Stacked) -> None:
 
 def _place_sum(draft: Draft, node: Node, form: Affine) -> None:
     """Rows with the same variables in them share a plate; rows with none are known."""
-    held = np.array([t.coefficients != 0 for t in form.terms]).reshape(len(form.terms), form.size)
-    if held.all():  # by far the most common, and the sorting of many rows is slow
-        patterns, which = np.ones((len(held), 1), dtype=bool), np.zeros(form.size, dtype=int)
-    else:
-        patterns, which = np.unique(held, axis=1, return_inverse=True)
     last: list[tuple[np.ndarray | None, _Step, tuple[int, ...]]] = []
-    for k in range(patterns.shape[1]):
-        if not patterns[:, k].any():
-            continue
-        rows = None if patterns.shape[1] == 1 else np.flatnonzero(which.reshape(-1) == k)
-        part = form if rows is None else take(form, rows)
-        part = part._replace(terms=tuple(t for t, on in zip(part.terms, patterns[:, k], strict=True) if on))
-        last.append((rows, _last_step(draft, node.name, part), part.shape))
+    for rows, part in by_pattern(form):
+        last.append((None if isinstance(rows, slice) else rows, _last_step(draft, node.name, part), part.shape))
     draft.enter(node)
     for rows, step, shape in last:
         plate = _plate(draft, node.name, step, shape)

@@ -70,9 +70,10 @@ def system_for(
     n = rows.n_columns
     highest = max((float(k.weight.max(initial=1.0)) for k in known), default=1.0)
     spread = highest / min((float(k.weight.min(initial=1.0)) for k in known), default=1.0)
-    n_rows = len(rows) + sum(len(r) for r, _ in vectors)
-    dense_cost = (2.0 * n**3 + 2.0 * n_rows * min(n, 200) ** 2) / _DENSE_SPEED
-    if n <= _SMALL or not any(r.sparse.nnz for r in (rows, *(k.rows for k in known), *(r for r, _ in vectors))):
+    wanted = (rows, *(r for r, _ in vectors))
+    entries = sum(r.sparse.nnz + sum(x.size for x, _ in r.dense) for r in wanted)
+    dense_cost = 2.0 * n * (n**2 + entries) / _DENSE_SPEED  # a factorisation, and its root times every row
+    if n <= _SMALL or not any(r.sparse.nnz for r in (*wanted, *(k.rows for k in known))):
         return DenseSystem(known, rows, n_sites, vectors)
     if n < 3000 and (
         dense_cost <= _OVERHEAD or spread > _UNRESOLVED

@@ -15,11 +15,12 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
+from heliograph.engine.blocks.gram import gram_of
 from heliograph.engine.blocks.records import Known, joined_known, known_log_density, known_shift
 from heliograph.engine.blocks.rows import Rows, image, is_base, over, pull, take
 from heliograph.engine.blocks.system import Sites
 from heliograph.engine.blocks.vectors import DenseVectors
-from heliograph.factors import dot_backward, dot_forward
+from heliograph.factors import dot_forward
 
 __all__ = ["DenseSystem", "Solution"]
 
@@ -47,6 +48,8 @@ class Solution(NamedTuple):
 class DenseSystem:
     """The linear system of one block."""
 
+    refused = None  # it solves
+
     def __init__(
         self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
     ) -> None:
@@ -60,15 +63,18 @@ class DenseSystem:
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
         self.vectors = tuple(DenseVectors(r, d) for r, d in vectors)
-        self.precision = gram(*self.known)
+        n = rows.n_columns
+        self.precision = np.zeros((n, n))
+        gram_of(self.known.rows).add(self.precision, self.known.weight)
+        self._gram = gram_of(self.sites)
         self.shift = known_shift([self.known], rows.n_columns)
 
     def solve(self, sites: Sites) -> Solution | None:
         """The joint belief under the sites; None where it is not a distribution."""
         tau = sites.tau
-        q = self.precision + gram(self.sites, tau) if len(tau) else self.precision.copy()
-        b = self.shift.copy()
+        q, b = self.precision.copy(), self.shift.copy()
         if len(tau):
+            self._gram.add(q, tau)
             b += pull(self.sites, sites.shift - tau * self.sites.constant)
         for place, site in zip(self.vectors, sites.vectors, strict=True):
             place.add(q, b, site)
@@ -131,6 +137,10 @@ class DenseSystem:
         """Means of any rows."""
         return rows.constant + image(rows, solution.mean)
 
+    def error(self, rows: Rows, start: int, solution: Solution) -> float:
+        """0: nothing is estimated."""
+        return 0.0
+
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
         return known_log_density([self.known], solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
@@ -147,33 +157,6 @@ def laid_out(rows: Rows) -> Rows:
     for x, columns in rows.dense:
         whole[:, columns] += x
     return Rows(sp.csr_array((n, n_columns)), ((whole, np.arange(n_columns)),), rows.constant)
-
-
-def gram(rows: Rows, weight: np.ndarray) -> np.ndarray:
-    """``A' diag(weight) A``."""
-    n_columns = rows.n_columns
-    total = np.zeros((n_columns, n_columns))
-    s = rows.sparse
-    if s.nnz:
-        weighted = sp.csr_array((s.data * np.repeat(weight, np.diff(s.indptr)), s.indices, s.indptr), shape=s.shape)
-        part = (s.T @ weighted).tocoo()
-        total[part.coords[0], part.coords[1]] += part.data
-    zero = np.zeros(len(rows))
-    for k, (x, columns) in enumerate(rows.dense):
-        own = dot_backward(x, zero, weight)[1]
-        if len(columns) == n_columns and columns[0] == 0 and columns[-1] == n_columns - 1:
-            total += own
-        else:
-            total[np.ix_(columns, columns)] += own
-        if s.nnz:
-            across = s.T @ (weight[:, None] * x)
-            total[:, columns] += across
-            total[columns] += across.T
-        for other, its in rows.dense[:k]:
-            across = other.T @ (weight[:, None] * x)
-            total[np.ix_(its, columns)] += across
-            total[np.ix_(columns, its)] += across.T
-    return total
 
 
 def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:

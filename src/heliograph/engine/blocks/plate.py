@@ -16,7 +16,8 @@ import numpy as np
 
 from heliograph.engine.blocks.choosing import Limits, system_for
 from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
-from heliograph.engine.blocks.probed import ProbedSystem
+from heliograph.engine.blocks.folding import folded_system
+from heliograph.engine.blocks.private import Fold, fold_of, private_nodes
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
@@ -30,6 +31,7 @@ __all__ = ["BlockFactor", "Joint", "port_of", "vector_beliefs"]
 _DOMINATED = (
     1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
 )
+_FEW = 64  # base scalars up to which it is not worth while to look for private ones
 _SINGULAR = 1e-9  # of the largest variance of a vector: a direction with less has none
 _LOST = 1e-13  # of a marginal's precision: a cavity below this is the rounding of a division
 
@@ -67,30 +69,34 @@ class BlockFactor(Factor):
     def __init__(self, graph: Graph, block: Block, sites: set[int], limits: Limits = Limits()) -> None:  # noqa: B008
         """`sites` are the nodes at which other factors meet the block."""
         self.block = block
-        free = [graph.nodes[k] for k in block.nodes if not graph.nodes[k].fully_observed]
-        scalar = [n for n in free if n.dimension is None and (n.position in sites or n.given)]
+        nodes = [n for n in (graph.nodes[k] for k in block.nodes) if not n.fully_observed]
+        fold = _fold(block, nodes, sites)
+        free = [n for n in nodes if n.position in sites or (n.given and not _is_private(fold, block, n))]
+        scalar = [n for n in free if n.dimension is None]
         scalar.sort(key=lambda n: n.position not in sites)  # sites first
         self.scalar_sites = tuple(port_of(n.position) for n in scalar if n.position in sites)
         self.vector_sites = tuple(port_of(n.position) for n in free if n.position in sites and n.dimension is not None)
         self.site_ports = frozenset((*self.scalar_sites, *self.vector_sites))
-        self.shown = frozenset(port_of(n.position) for n in free if n.position in sites or n.given)
+        self.shown = frozenset(port_of(n.position) for n in free)
         ends = np.cumsum([0, *(len(block.rows[n.position]) for n in scalar)])
         starts = {n.position: int(k) for n, k in zip(scalar, ends[:-1], strict=True)}
         self.n_sites = int(ends[len(self.scalar_sites)])
         self.at = {
             port_of(n.position): _Port(n.position, block.rows[n.position], n.dimension, starts.get(n.position, -1))
-            for n in free
-            if n.given or n.position in sites  # what nobody reads is computed when a posterior is asked for it
+            for n in free  # what nobody reads is computed when a posterior is asked for it
         }
         self.ports = tuple(self.at)  # type: ignore[misc]
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
-        self.system = system_for(block.known, rows, self.n_sites, vectors, limits)
+        if fold is None:
+            self.system = system_for(block.known, rows, self.n_sites, vectors, limits)
+        else:
+            self.system = folded_system(fold, rows, self.n_sites, limits)
 
     @property
     def refused(self) -> TooExpensiveError | None:
         """Why the block is estimated and not solved; None where it is solved."""
-        return self.system.refused if isinstance(self.system, ProbedSystem) else None
+        return self.system.refused
 
     @property
     def cost(self) -> float:
@@ -209,6 +215,21 @@ class BlockFactor(Factor):
             mean = joint.mean[start : start + len(rows)] if start >= 0 else self.system.means(rows, joint.solution)
             found[node] = mean if d is None else mean.reshape(-1, d)
         return found
+
+
+def _fold(block: Block, nodes: list[Node], sites: set[int]) -> Fold | None:
+    """The block without the scalars that one site alone reads, where that is worth while."""
+    if block.n_columns <= _FEW or any(n.position in sites and n.dimension is not None for n in nodes):
+        return None
+    rows = joined([block.rows[n.position] for n in nodes if n.position in sites], block.n_columns)
+    base = [n.position for n in nodes if n.position in block.base and n.dimension is None]
+    private = private_nodes(block, base, rows) if len(rows) else []
+    return fold_of(block, private, rows) if private else None
+
+
+def _is_private(fold: Fold | None, block: Block, node: Node) -> bool:
+    """Whether any entry of a node is made of private scalars."""
+    return fold is not None and bool((fold.number[block.rows[node.position].sparse.indices] < 0).any())
 
 
 def vector_beliefs(mean: np.ndarray, covariance: np.ndarray) -> MultivariateGaussian:

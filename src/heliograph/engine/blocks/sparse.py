@@ -85,6 +85,8 @@ class SparseSolution:
 class SparseSystem:
     """The linear system of one block."""
 
+    refused = None  # it solves
+
     def __init__(
         self,
         known: tuple[Known, ...],
@@ -177,6 +179,10 @@ class SparseSystem:
             half = np.linalg.lstsq(solution.gain, draws.T, rcond=None)[0]
             draws = draws - (solution.gain @ half).T
         return solution.mean + draws
+
+    def error(self, rows: Rows, start: int, solution: SparseSolution) -> float:
+        """0: nothing is estimated."""
+        return 0.0
 
     def log_mass(self, solution: SparseSolution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""

@@ -58,7 +58,8 @@ class DenseVectors:
         for start in range(0, self.m, step):
             some = slice(start, min(start + step, self.m))
             if self.whole is not None:
-                white = (self.whole[some.start * self.q : some.stop * self.q] @ root).reshape(-1, self.q, root.shape[1])
+                white = self.whole[some.start * self.q : some.stop * self.q] @ root
+                white = white.reshape(some.stop - some.start, self.q, root.shape[1])
             else:
                 white = np.stack([over(c, root, some) for c in self.components], axis=1)
             found[some] = white @ white.transpose(0, 2, 1)

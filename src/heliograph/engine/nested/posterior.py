@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from heliograph.engine.nested.marginal import Marginal
 from heliograph.engine.nested.points import Point
 from heliograph.engine.nested.records import Integration
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.predicting import check_draws
+from heliograph.engine.readable import ReadablePosterior
+from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ModelError
@@ -20,14 +24,13 @@ from heliograph.families.coordinates import event_size, logs_of
 from heliograph.graph.records import Graph
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.variable import Variable
-from heliograph.numerics.checks import short
 
 __all__ = ["IntegratedPosterior"]
 
 _NUMBERS = 2e7  # that the components of one belief may take: of very large variables fewer nodes are read
 
 
-class IntegratedPosterior:
+class IntegratedPosterior(ReadablePosterior):
     """The beliefs of a model with hyper-parameters.
 
     ``posterior[x]`` is a `Mixture` over the values of the hyper-parameters, read like a belief: mean, variance, sd, quantile,
@@ -188,17 +191,41 @@ class IntegratedPosterior:
         names = [n.name for n in self._live.nodes if n.given and n.observed is None and n.name not in self._values]
         return {name: self[name].projected() for name in names}
 
-    def summary(self) -> str:
-        """Means and standard deviations of hyper-parameters and the user's variables, evidence, and how the runs went."""
-        rows = [("variable", "mean", "sd")]
-        free = [n.name for n in self._live.nodes if n.given and not n.fully_observed and n.name not in self._values]
-        for name in [*self._values, *free]:
-            belief = self[name]
-            rows.append((name, short(belief.mean), short(belief.sd)))
-        widths = [max(len(r[k]) for r in rows) for k in range(3)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-        lines += ["", f"log evidence {self.log_evidence:.6g}; {self.status}", repr(self.integration)]
-        return "\n".join(lines)
+    # ---- for people ---------------------------------------------------------------------------------------------
+    @property
+    def graph(self) -> Graph:
+        """The graph of the run at the best value."""
+        return self.best.graph
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the hyper-parameters, then of the unobserved variables."""
+        free = [n.name for n in self.graph.nodes if n.given and not n.fully_observed and n.name not in self._values]
+        return iter([*self._values, *free])
+
+    def notes(self) -> list[str]:
+        """Sentences on how the runs went."""
+        return [f"log evidence {self.log_evidence:.6g}; {self.status}", repr(self.integration)]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the beliefs to a file of JSON and arrays, which `load_posterior` reads back without the model."""
+        save_posterior(self, path, None)
+
+    def sample(
+        self, size: int = 1000, variables: Sequence[str] | None = None, *, seed: Any = 0
+    ) -> dict[str, np.ndarray]:
+        """Joint draws by name: a point for each, and what EP found there, hyper-parameters included."""
+        rng = np.random.default_rng(seed)
+        weights = np.maximum(self.integration.weights, 0.0)
+        counts = rng.multinomial(check_draws(size), weights / weights.sum())
+        parts: list[dict[str, np.ndarray]] = []
+        for k in np.flatnonzero(counts):
+            n, point = int(counts[k]), self._whole.points[k]
+            one = self._at(point).sample(n, seed=rng)
+            hypers = {name: np.repeat(v[None, k], n, axis=0) for name, v in self.integration.points.items()}
+            parts.append({**one, **hypers})
+        order = rng.permutation(size)
+        names = list(self) if variables is None else list(variables)
+        return {name: np.concatenate([p[name] for p in parts])[order] for name in names if name in parts[0]}
 
     def __repr__(self) -> str:
         return f"IntegratedPosterior({', '.join(self._values)} integrated over {self.integration.n_evaluations} evaluations)"

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint, vector_beliefs
-from heliograph.engine.blocks.probed import ProbedSystem
 from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
@@ -98,7 +97,7 @@ class BlockPlate:
     def estimated_errors(self, tables: Tables) -> dict[int, float] | None:
         """The largest expected relative error of a standard deviation of each node; None where the block is solved."""
         system = self.factor.system
-        if not isinstance(system, ProbedSystem):
+        if system.refused is None:
             return None
         joint = self.joint(tables)
         return {
