@@ -98,7 +98,7 @@ def test_covariances_and_draws_of_an_estimated_block_are_those_of_the_joint_one(
 
 def test_sites_on_vectors_of_an_estimated_block():
     rng = np.random.default_rng(3)
-    n_groups, n, q = 60, 240, 3
+    n_groups, n, q = 150, 600, 3
     group = rng.integers(n_groups, size=n)
     other = (group + rng.integers(1, n_groups, size=n)) % n_groups
     model = hg.Model()
