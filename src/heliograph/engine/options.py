@@ -55,6 +55,8 @@ class StepOptions:
         an error; "factorised" sends messages between single variables.
     budget
         Seconds, roughly, that one joint solve may take (and GB, that it may use). Beyond it, standard deviations are estimated.
+    start
+        A posterior of an earlier run of this model, whose messages the run begins with; the answer is the same, sooner.
     """
 
     operator: str | Operator = "learned"
@@ -70,6 +72,7 @@ class StepOptions:
     executor: Executor | None = None
     structure: str = "auto"
     budget: float = 2.0
+    start: Any = None
 
     @property
     def rule(self) -> StopRule:

@@ -157,7 +157,7 @@ class Posterior(ReadablePosterior):
 
         Of a block that was too large to be solved, it says how wrong the estimated standard deviations may be.
         """
-        words: dict[int, str] = {}
+        words = {e.node: "joint" for p in self._graph.plates for e in p.edges.values() if e.joint}
         for kind in self._compiled.blocks:
             words |= dict.fromkeys(kind.factor.block.nodes, "joint")
             errors = kind.estimated_errors(self._exchange.tables) or {}
