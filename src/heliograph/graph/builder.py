@@ -21,6 +21,7 @@ from heliograph.graph.language import continuous, counts, discrete, functions, l
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
+from heliograph.graph.layout import draw_graph
 from heliograph.graph.observing import give, name_data
 from heliograph.graph.process_words import gp
 from heliograph.graph.quantity import Argument
@@ -271,6 +272,10 @@ class Builder:
     def to_dot(self) -> str:
         """The graph in graphviz' language, plates as boxes."""
         return render_dot(self.graph)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the factor graph with matplotlib, parents above children; returns the axes."""
+        return draw_graph(self.graph, ax)
 
     def to_png(self, path: str | Path) -> Path:
         """Draw the graph with graphviz' ``dot`` program, where it is installed."""
