@@ -1,8 +1,8 @@
 """Hyper-parameters integrated over EP's evidence beside NumPyro's NUTS, on twelve models.
 
 ``python -m benchmarks.bench_nested`` runs all of them at the full length (2 chains of 1,000 + 4,000), NUTS twice, of which the
-second run is timed. ``--draws 1000 --warmup 500`` is a quick look, and ``--models schools volatility`` chooses. Means are compared in standard
-deviations and standard deviations as ratios; the last column is what NUTS's own noise would make of the largest mean error.
+second run is timed. ``--draws 1000 --warmup 500`` is a quick look, and ``--models schools volatility`` chooses. Means are compared
+in standard deviations and standard deviations as ratios; the last column is what NUTS's own noise makes of the largest mean error.
 """
 
 import argparse

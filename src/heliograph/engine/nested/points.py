@@ -161,8 +161,8 @@ class Evaluator:
                 self._structure = found
                 return model
         raise ModelError(
-            "the model has other variables or factors at some values of its hyper-parameters than at others; its structure must not "
-            "depend on them"
+            "the model has other variables or factors at some values of its hyper-parameters than at others; its structure "
+            "must not depend on them"
         )
 
     def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
