@@ -6,6 +6,7 @@ input that made it fail.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -60,7 +61,8 @@ def sampler_of(
     >>> s.ports, s.stochastic
     (('x', 'drift', 'out'), True)
     """
-    name = str(name or getattr(function, "__name__", "factor"))
+    name = str(name or getattr(function, "__name__", None) or getattr(_inner(function), "__name__", "factor"))
+    function = _by_name(function)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
@@ -74,6 +76,32 @@ def sampler_of(
     if not inputs and not sized:
         raise ModelError(f"factor {name!r} has no inputs; give it a parameter named 'size', the number of samples")
     return Sampler(name, function, inputs, output, stochastic, sized, vectorized, expensive)
+
+
+def _inner(function: Callable[..., Any]) -> Any:
+    """What a partial function is part of."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+class _Ufunc:
+    """A NumPy function of one or two arrays, whose arguments have no names, with the names x, or x1 and x2."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self.ufunc, self.__name__, self.__doc__ = ufunc, ufunc.__name__, ufunc.__doc__
+        names = ["x"] if ufunc.nin == 1 else [f"x{k + 1}" for k in range(ufunc.nin)]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self.__signature__.bind(*args, **kwargs)
+        return self.ufunc(*bound.args)
+
+
+def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose arguments can be given by name."""
+    return _Ufunc(function) if isinstance(function, np.ufunc) and function.nout == 1 else function
 
 
 class Values(NamedTuple):
