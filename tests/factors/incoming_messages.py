@@ -149,7 +149,7 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
         root = rng.standard_normal((n, D, D))
         return root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(D)
     if port == "table":
-        return rng.dirichlet(np.ones(D), (n, D))
+        return rng.dirichlet(np.ones(2), (n, 2))  # of Bernoulli as well as Categorical variables
     if port in POSITIVE_DATA:
         return spread(rng, n, *POSITIVE_DATA[port][0])
     values = {
@@ -174,7 +174,7 @@ def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int)
     if port == "covariance":
         return data_of(factor, port, rng, n) * spread(rng, n, -30, 30)[:, None, None]
     if port == "table":
-        return rng.dirichlet(np.full(D, 1e-2), (n, D))
+        return rng.dirichlet(np.full(2, 1e-2), (n, 2))
     if port in POSITIVE_DATA:
         return spread(rng, n, *POSITIVE_DATA[port][1])
     values = {
@@ -194,7 +194,7 @@ def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int)
 
 def incoming_of(factor: Factor, family: int, rng: np.random.Generator, n: int, wild: bool) -> dict:
     """Messages at every port, of the `family`-th family that it takes."""
-    k = 2 if factor.name in ("mixture", "stack") else D
+    k = 2 if factor.name in ("mixture", "stack", "conditional_table") else D
     return {
         port: message_of(_nth(factor, port, family), rng, n, wild, k)
         if factor.families.get(port)
@@ -205,7 +205,7 @@ def incoming_of(factor: Factor, family: int, rng: np.random.Generator, n: int, w
 
 def extreme_incoming_of(factor: Factor, family: int, rng: np.random.Generator, n: int) -> dict:
     """Extreme messages at every port; some ports are point masses or uniform, and half of the rows share one scale."""
-    k = 2 if factor.name in ("mixture", "stack") else D
+    k = 2 if factor.name in ("mixture", "stack", "conditional_table") else D
     incoming = {}
     for port in factor.ports:
         if not factor.families.get(port):

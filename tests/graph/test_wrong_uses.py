@@ -163,7 +163,7 @@ OTHER_FAMILY = {
     "a Gaussian equal to a Gamma": lambda m: m.equal(m.z, m.g),
     "a Gaussian as a constraint": lambda m: m.constrain(m.z),
     "a Categorical as a switch": lambda m: m.select(m.c, m.z, 0.0),
-    "a Bernoulli as given": lambda m: m.categorical("x", np.eye(2), given=m.b),
+    "a Gaussian as given": lambda m: m.categorical("x", np.eye(2), given=m.z),
     "a Gaussian as p": lambda m: m.binomial("x", 3, m.z, observed=1),
     "a stack of Gammas": lambda m: m.stack(m.g),
     "a matrix times Gammas": lambda m: np.eye(3) @ m.g,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from heliograph.engine.blocks.graph import with_blocks
+from heliograph.engine.discrete.graph import with_discrete_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.schedule import Schedule, Task, plan
@@ -62,7 +63,9 @@ class CompiledModel(NamedTuple):
 
 def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
-    graph = with_blocks(graph, must=structure == "joint") if structure != "factorised" else graph
+    if structure != "factorised":
+        must = structure == "joint"
+        graph = with_discrete_blocks(with_blocks(graph, must), must)
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}

@@ -56,6 +56,8 @@ class StepOptions:
     structure
         "auto" keeps what is jointly Gaussian joint, unless that is too expensive, which a warning says; with "joint" that is
         an error; "factorised" sends messages between single variables.
+    start
+        A posterior of an earlier run of this model, whose messages the run begins with; the answer is the same, sooner.
     """
 
     operator: str | Operator = "learned"
@@ -71,6 +73,7 @@ class StepOptions:
     seed: int | np.random.Generator | np.random.SeedSequence = 0
     executor: Executor | None = None
     structure: str = "auto"
+    start: Any = None
 
     @property
     def rule(self) -> StopRule:

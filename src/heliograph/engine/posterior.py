@@ -155,6 +155,7 @@ class Posterior(ReadablePosterior):
     def structure(self) -> dict[str, str]:
         """How each of the user's unobserved variables was kept: "joint" with others, or "factorised"."""
         joint = {k for kind in self._compiled.blocks for k in kind.factor.block.nodes}
+        joint |= {e.node for p in self._graph.plates for e in p.edges.values() if e.joint}
         free = [n for n in self._graph.nodes if n.given and not n.fully_observed]
         return {n.name: "joint" if n.position in joint else "factorised" for n in free}
 

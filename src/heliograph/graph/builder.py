@@ -5,6 +5,7 @@ What each method does is in `graph.language`, a file per subject; here are its n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ from heliograph.families import Family
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
-from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
+from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
-from heliograph.graph.language.mixture import mixture
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.observing import give, name_data
+from heliograph.graph.process_words import gp
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
+from heliograph.graph.structures import chain, mixture
 from heliograph.graph.variable import Variable, build, state
 
 __all__ = ["Builder"]
@@ -107,32 +109,17 @@ class Builder:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
         return build(self, from_message, name, prior, (Family,), Entries(None, observed, missing))
 
-    def mixture(
-        self,
-        name: str,
-        selector: Variable,
-        means: Variable,
-        variance: Argument | None = None,
-        *,
-        sd: Argument | None = None,
-        precision: Argument | None = None,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A Gaussian variable whose component (mean, and variance, sd or precision) is chosen by a Categorical or Bernoulli.
-
-        `means` is an array of K scalar Gaussian variables; `precision` may be one of K Gamma variables. A Bernoulli
-        selector chooses component 1 when it is true and component 0 otherwise.
-        """
-        spread = Spread(variance, sd, precision)
-        return build(self, mixture, name, selector, means, spread, Entries(None, observed, missing))
+    # ---- structures: what arranges variables ----------------------------------------------------------------------
+    chain = chain
+    mixture = mixture
 
     # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
     half_normal = half_normal
     half_cauchy = half_cauchy
     log_normal = log_normal
-    uniform = uniform
+    flat = flat
     lkj = lkj
+    gp = gp
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
@@ -142,26 +129,31 @@ class Builder:
         *,
         logit: Variable | None = None,
         probit: Variable | None = None,
+        given: Variable | Sequence[Variable] | None = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian)."""
-        return build(self, discrete.bernoulli, name, p, logit, probit, Entries(size, observed, missing))
+        """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian).
+
+        With `given`, a Bernoulli or Categorical variable or several, `p` is a table of numbers with an axis for each of them.
+        """
+        return build(self, discrete.bernoulli, name, p, logit, probit, given, Entries(size, observed, missing))
 
     def categorical(
         self,
         name: str,
         p: Argument,
         *,
-        given: Variable | None = None,
+        given: Variable | Sequence[Variable] | None = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
         """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
 
-        With `given`, a Categorical variable, `p` is a table whose row k holds the probabilities when `given` is k.
+        With `given`, a Categorical or Bernoulli variable, `p` is a table whose row k holds the probabilities when `given` is
+        k; with several variables it has an axis for each of them before its last.
         """
         return build(self, discrete.categorical, name, p, given, Entries(size, observed, missing))
 

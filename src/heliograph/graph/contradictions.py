@@ -209,11 +209,8 @@ def check_plate(graph: Graph, plate: Plate | None) -> None:
     if isinstance(plate.factor, Prior):
         bad = _impossible(plate.factor.fixed, values)
     else:
-        rows = np.arange(plate.size)
-        table: np.ndarray = plate.data["table"]
-        known, free = ~np.isnan(values), np.isnan(seen["parent"])
-        column = table[rows, :, np.where(known, values, 0).astype(int)]
-        p = np.where(free, column.max(axis=-1), column[rows, np.where(free, 0, seen["parent"]).astype(int)])
+        known = ~np.isnan(values)
+        p = _largest(plate.data["table"], [*(seen.get(port) for port in plate.factor.parents), values])
         bad = known & (p == 0)
     if bad.any():
         name = graph.nodes[plate.edges[plate.factor.child].node].name
@@ -221,6 +218,19 @@ def check_plate(graph: Graph, plate: Plate | None) -> None:
             f"variable {name!r}: the value {values[np.argmax(bad)]} was observed, but its {plate.factor.name} gives that "
             "probability 0"
         )
+
+
+def _largest(table: np.ndarray, values: list[np.ndarray | None]) -> np.ndarray:
+    """The largest entry of each table where its axes have these values, NaN leaving an axis open."""
+    for value in reversed(values):  # the last axis first
+        best = table.max(axis=-1)
+        if value is None:
+            table = best
+            continue
+        at = np.where(np.isnan(value), 0, value).astype(int).reshape(-1, *(1,) * (table.ndim - 1))
+        found = np.take_along_axis(table, at, axis=-1)[..., 0]
+        table = np.where(np.isnan(value).reshape(-1, *(1,) * (found.ndim - 1)), best, found)
+    return table
 
 
 def _seen(graph: Graph, plate: Plate, port: str) -> np.ndarray:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
@@ -13,7 +16,17 @@ from heliograph.graph.data import Data
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "Unfolding"]
+
+
+@dataclass
+class Unfolding:
+    """A chain that is being written: builders called with its name make entries of one node, and not a node each."""
+
+    n: int  # entries along its first axis
+    n_first: int  # of them that are the start
+    node: Node | None = None
+    following: np.ndarray | None = None  # the entries that the next call makes; None: the start
 
 
 class Draft:
@@ -27,13 +40,15 @@ class Draft:
         The names that are taken.
     stacks
         Vectors of scalars, by the scalars: the same scalars make the same vector.
+    chains
+        The chains that are being written, by name.
     limits, statements
         The values that constraints and observations leave to the variables, and these statements, each with the node
         whose observed values make it.
     data
         What the user named, to be given again.
-    hypers
-        The hyper-parameters.
+    hypers, values
+        The hyper-parameters, and the values of those that are not at their reference.
     tape
         The calls that made the model, of `graph.tape`.
     """
@@ -44,8 +59,10 @@ class Draft:
         self.stacks: dict[Hashable, Node] = {}
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
+        self.chains: dict[str, Unfolding] = {}  # by name, while they are written
         self.data: dict[str, Data] = {}
         self.hypers: list[Hyper] = []
+        self.values: Mapping[str, np.ndarray] = {}
         self.tape: list[Any] = []
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included
@@ -98,6 +115,10 @@ class Draft:
             raise ModelError("a variable needs a name, for example model.gaussian('w', ...)")
         if name in self.names:
             raise ModelError(f"a variable called {name!r} exists already; choose another name")
+
+    def unfolds(self, name: object) -> bool:
+        """Return whether a chain of this name is being written."""
+        return isinstance(name, str) and name in self.chains
 
     def number(self, node: Node) -> None:
         """Give a new node its place in the order of writing, and its entries theirs among all base entries."""

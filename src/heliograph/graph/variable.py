@@ -13,6 +13,7 @@ from heliograph.graph.check import as_floats
 from heliograph.graph.data import Data, plain
 from heliograph.graph.draft import Draft
 from heliograph.graph.hyper_variables import hyper_of
+from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
 from heliograph.graph.language.functions import between, greater, inner, multiply, power
 from heliograph.graph.language.linear import add, scale, subtract
@@ -113,7 +114,7 @@ def _variables(arguments: Iterable[object]) -> Iterator[Variable | Symbol]:
                 yield from _variables(inside)
 
 
-class Variable(Quantity):
+class Variable(Labels):
     """An array of random quantities in a model.
 
     Supports ``+ - *`` with numbers, arrays and other variables, ``X @ w``, indexing with integers, slices and integer
@@ -134,6 +135,10 @@ class Variable(Quantity):
     def __init__(self, model: ModelLike, node: Node, index: np.ndarray | None = None) -> None:
         super().__init__(node, index)
         self.model = model
+
+    def apply(self, function: Callable[..., Quantity], *args: Any) -> Variable:
+        """Call a function of the language for the model of this variable."""
+        return build(self.model, function, *args)
 
     def __repr__(self) -> str:
         part = "" if self.index is None else f", {self.size} entries of {self.node.size}"

@@ -13,6 +13,7 @@ from heliograph.families import Family, Gaussian
 from heliograph.graph.check import check_number, check_observed, observed_shape
 from heliograph.graph.contradictions import check_plate
 from heliograph.graph.draft import Draft
+from heliograph.graph.language.unfolding import next_entries
 from heliograph.graph.placing import place
 from heliograph.graph.plating import Data, Ports, check_distinct, make_plate, plate_shape, unattached
 from heliograph.graph.quantity import Quantity
@@ -91,6 +92,8 @@ def child(draft: Draft, name: str, factor: Factor, ports: Ports, data: Data, kin
         Its size, and what was observed.
     """
     shape = None if entries.size is None else _as_shape(name, entries.size)
+    if draft.unfolds(name):
+        return _unfolded(draft, name, factor, ports, data, kind, entries)
     if entries.observed is not None and shape is None:
         event = 1 if kind.family.point_rank else 0
         seen = observed_shape(name, entries.observed)
@@ -103,6 +106,19 @@ def child(draft: Draft, name: str, factor: Factor, ports: Ports, data: Data, kin
             x.node, check_observed(name, kind.family, x.shape, kind.dimension, entries.observed, entries.missing)
         )
         check_plate(draft.graph, plate)
+    return x
+
+
+def _unfolded(
+    draft: Draft, name: str, factor: Factor, ports: Ports, data: Data, kind: Kind, entries: Entries
+) -> Quantity:
+    """The next entries of a chain that is being written, made by a plate."""
+    if entries.observed is not None or entries.size is not None:
+        raise ModelError(f"variable {name!r}: give observed= to model.chain, and no size=; its step makes all entries")
+    following = draft.chains[name].following
+    plate = attach_plate(draft, name, factor, ports, data, None if following is None else following.shape)
+    x = next_entries(draft, name, kind.family, kind.dimension, plate.shape)
+    plate.edges[factor.child] = Edge(x.node.position, x.flat_entries(x.shape), True)
     return x
 
 
@@ -173,6 +189,12 @@ def from_message(
 def with_prior(draft: Draft, name: str, message: Family, dimension: int | None, entries: Entries) -> Quantity:
     """A variable of the message's shape, with the message as its prior."""
     family, shape = type(message), message.shape
+    if draft.unfolds(name):
+        following = draft.chains[name].following
+        message = message if following is None else message.broadcast_to(following.shape)
+        x = next_entries(draft, name, family, dimension, message.shape)
+        attach_plate(draft, name, Prior(message.reshape((x.size,))), {"x": x}, {})
+        return x
     seen = None
     if entries.observed is not None:
         seen = check_observed(name, family, shape, dimension, entries.observed, entries.missing)

@@ -11,7 +11,6 @@ from heliograph.factors import (
     BernoulliBeta,
     Binomial,
     CategoricalDirichlet,
-    ConditionalTable,
     Factor,
     LogisticBernoulli,
     Poisson,
@@ -32,13 +31,20 @@ from heliograph.graph.language.children import (
     want,
     with_prior,
 )
+from heliograph.graph.language.tables import bernoulli_given, categorical_given
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["bernoulli", "binomial", "categorical", "dirichlet", "poisson"]
 
 
-def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, entries: Entries) -> Quantity:
+def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, given: Any, entries: Entries) -> Quantity:
     """A Bernoulli variable; see `Builder.bernoulli`."""
+    if given is not None:
+        if p is None or logit is not None or probit is not None:
+            raise ModelError(
+                f"variable {name!r}: with given= a Bernoulli needs p, a table of probabilities, and nothing else"
+            )
+        return bernoulli_given(draft, name, p, given, entries)
     if sum(v is not None for v in (p, logit, probit)) != 1:
         raise ModelError(f"variable {name!r}: a Bernoulli needs exactly one of p, logit= and probit=")
     if isinstance(p, Family):
@@ -55,10 +61,10 @@ def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, entries:
     return from_parameters(draft, name, Bernoulli, (check_probability(name, "p", p),), entries)
 
 
-def categorical(draft: Draft, name: str, p: Any, given: Quantity | None, entries: Entries) -> Quantity:
+def categorical(draft: Draft, name: str, p: Any, given: Any, entries: Entries) -> Quantity:
     """A Categorical variable; see `Builder.categorical`."""
     if given is not None:
-        return _given_category(draft, name, p, given, entries)
+        return categorical_given(draft, name, p, given, entries)
     if isinstance(p, Family):
         return from_message(draft, name, p, (Categorical,), entries)
     if isinstance(p, Quantity):
@@ -71,18 +77,6 @@ def categorical(draft: Draft, name: str, p: Any, given: Quantity | None, entries
     k = p.shape[-1]
     shape = fitted_size(name, p.shape[:-1], entries.size)
     return with_prior(draft, name, Categorical(np.broadcast_to(p, (*shape, k))), k, entries)
-
-
-def _given_category(draft: Draft, name: str, table: Any, given: Quantity, entries: Entries) -> Quantity:
-    want(name, "given", given, Categorical)
-    table = check_probability(name, "table", table)
-    if table.ndim < 2 or table.shape[-2] != given.node.dimension or not np.allclose(table.sum(axis=-1), 1.0):
-        raise ModelError(
-            f"variable {name!r}: its table has shape {table.shape}; it needs one row of probabilities (summing to 1) for each "
-            f"of the {given.node.dimension} categories of {given.name!r}"
-        )
-    kind = Kind(Categorical, table.shape[-1])
-    return child(draft, name, ConditionalTable(), {"parent": given}, {"table": table}, kind, entries)
 
 
 def dirichlet(draft: Draft, name: str, concentration: Any, entries: Entries) -> Quantity:

@@ -1,0 +1,55 @@
+"""The graph that a run works on: discrete blocks in the place of the tables that join categories."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+from heliograph.engine.discrete.compile import DiscreteBlock, find_discrete_blocks
+from heliograph.engine.discrete.plate import DiscreteFactor, discrete_port
+from heliograph.errors import AccuracyWarning, UnsupportedError
+from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.numerics.elimination import TooManyConfigurationsError
+
+__all__ = ["with_discrete_blocks"]
+
+_NAMED = 4  # variables that a sentence names
+
+
+def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
+    """The same model with one plate for every discrete block (docs/decisions/0045); the nodes keep their positions.
+
+    A block with too many configurations stays as it is, and a warning says so; with `must` that is an error.
+    """
+    blocks = find_discrete_blocks(graph)
+    if not blocks:
+        return graph
+    factors: list[DiscreteFactor] = []
+    for block in blocks:
+        outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
+        try:
+            factors.append(DiscreteFactor(graph, block, outside & {m.node for m in block.members}))
+        except TooManyConfigurationsError as error:
+            if must:
+                raise UnsupportedError(f"{_too_many(graph, block, error)}; use structure='auto'") from None
+            warnings.warn(
+                f"{_too_many(graph, block, error)}; they are factorised instead, by loopy belief propagation: their "
+                "probabilities are approximate, and may be far off",
+                AccuracyWarning,
+                stacklevel=2,
+            )
+    gone = {k for f in factors for k in f.block.plates}
+    made = Graph(graph.nodes, [], graph.live)
+    for plate in graph.plates:
+        if plate.position not in gone:
+            made.plates.append(replace(plate, position=len(made.plates)))
+    for factor in factors:
+        edges = {discrete_port(m.node): Edge(m.node, None, True, joint=True) for m in factor.block.members}
+        made.plates.append(Plate(len(made.plates), "discrete block", factor, (), edges))
+    return made
+
+
+def _too_many(graph: Graph, block: DiscreteBlock, error: TooManyConfigurationsError) -> str:
+    names = [graph.nodes[m.node].name for m in block.members if graph.nodes[m.node].given]
+    shown = ", ".join(repr(n) for n in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    return f"variables {shown} are joined by tables, but {error}"

@@ -1,0 +1,145 @@
+"""A discrete block as one factor of the graph: it reads a message per entry and answers with exact marginals.
+
+What comes in at a port is the product of the messages that other factors sent to the node: a site, log weights of the
+categories of every entry. What goes out is the marginal, divided by what came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from heliograph.engine.discrete.compile import DiscreteBlock, Member, log_weights
+from heliograph.errors import ContradictionError
+from heliograph.factors import Factor
+from heliograph.families import Bernoulli, Categorical, Family
+from heliograph.graph.records import Graph
+from heliograph.graph.sparse import connected_parts
+from heliograph.numerics.elimination import make_plan, solve, solve_in_logs
+
+__all__ = ["DiscreteFactor", "DiscreteJoint", "discrete_port"]
+
+_LOST = 1e-250  # a probability below this may have lost digits, or all of itself
+_WIDE = 200.0  # nats between log weights, below which no probability that counts is lost
+
+
+def discrete_port(node: int) -> str:
+    """The name of the port at a node."""
+    return f"n{node}"
+
+
+class DiscreteJoint(NamedTuple):
+    """The joint distribution of a block, by what a run looks at."""
+
+    log_z: float
+    log_p: dict[str, np.ndarray]  # port -> log probabilities (size, categories), 0 where an entry was observed
+
+
+class DiscreteFactor(Factor):
+    """The factor of one block."""
+
+    name = "discrete block"
+    families: ClassVar = {}
+
+    def __init__(self, graph: Graph, block: DiscreteBlock, sites: set[int]) -> None:
+        """`sites` are the nodes at which other factors meet the block."""
+        self.block = block
+        self.at = {discrete_port(m.node): m for m in block.members}
+        self.ports = tuple(self.at)  # type: ignore[misc]
+        self.site_ports = tuple(p for p, m in self.at.items() if m.node in sites)
+        self.kinds = {p: graph.nodes[m.node].family for p, m in self.at.items()}
+        self.names = [graph.nodes[m.node].name for m in block.members]
+        self._unary = {c: k for k, c in enumerate(block.unary)}  # the unary tables come first
+        self.plan = make_plan(block.cards, [*(v[:, None] for v, _ in block.unary.values()), *block.scopes])
+        self._place = np.zeros(len(block.cards), dtype=int)
+        for variables, _ in block.unary.values():
+            self._place[variables] = np.arange(len(variables))
+        tables = (*(w for _, w in block.unary.values()), *block.tables)
+        self._wide = any(bool((np.isfinite(t) & (t < -_WIDE)).any()) for t in tables)
+        label = _components(block)
+        self._parts = {p: _labels(m, label) for p, m in self.at.items()}
+        self._reads = _dependence(self.site_ports, self._parts, int(label.max(initial=-1)) + 1)
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
+        """The connected part of the block that each entry at a port belongs to, -1 where it was observed."""
+        return self._parts
+
+    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
+        """The ports whose sites the marginals at `to` hang on, each entry's own site aside."""
+        return self._reads[to]
+
+    def solve(self, sites: Mapping[str, Family]) -> DiscreteJoint:
+        """The joint distribution under the sites that came in."""
+        block = self.block
+        weights = {p: log_weights(sites[p]) for p in self.site_ports}
+        unary = {c: w.copy() for c, (_, w) in block.unary.items()}
+        wide = self._wide
+        for port, weight in weights.items():
+            m = self.at[port]
+            free = m.variable >= 0
+            open_ = weight[free]
+            unary[m.n_categories][self._place[m.variable[free]]] += open_
+            wide = wide or bool((np.isfinite(open_) & (open_ < open_.max(axis=1, keepdims=True) - _WIDE)).any())
+        tables = [*unary.values(), *block.tables]
+        wanted = tuple(self._unary.values())
+        if any(np.isnan(t).any() for t in unary.values()):
+            return self._shown(np.nan, {c: np.full_like(t, np.nan) for c, t in unary.items()})
+        found = solve(self.plan, tables, wanted)
+        if np.isneginf(found.log_z):
+            raise ContradictionError(
+                f"variables {', '.join(map(repr, self.names[:6]))}: no combination of their categories is possible under the "
+                "tables and what else is known of them; correct the observed values or take one of the statements back"
+            )
+        with np.errstate(divide="ignore"):
+            log_p = {c: np.log(found.tables[k]) for c, k in self._unary.items()}
+        if wide and any(bool(((p < np.log(_LOST)) & ~np.isneginf(unary[c])).any()) for c, p in log_p.items()):
+            careful = solve_in_logs(self.plan, tables, wanted)
+            log_p = {c: careful[k] for c, k in self._unary.items()}
+        return self._shown(found.log_z + block.log_constant, log_p)
+
+    def _shown(self, log_z: float, log_p: dict[int, np.ndarray]) -> DiscreteJoint:
+        shown: dict[str, np.ndarray] = {}
+        for port, m in self.at.items():
+            free = m.variable >= 0
+            shown[port] = np.zeros((len(m.variable), m.n_categories))
+            shown[port][free] = log_p[m.n_categories][self._place[m.variable[free]]]
+        return DiscreteJoint(log_z, shown)
+
+    def answer(self, to: str, site: Family | None, joint: DiscreteJoint) -> Family:
+        """The marginals divided by what came in; a category that the site itself excludes stays as it may."""
+        log_p = joint.log_p[to]
+        if site is not None:
+            weight = log_weights(site)
+            weight = np.where((self.at[to].variable >= 0)[:, None], weight, 0.0)
+            out = np.isneginf(weight)
+            log_p = log_p - np.where(out, 0.0, weight)
+            if out.any():
+                log_p = np.where(out, np.max(np.where(out, -np.inf, log_p), axis=1, keepdims=True), log_p)
+        kind = self.kinds[to]
+        assert issubclass(kind, (Bernoulli, Categorical))
+        return kind.from_log_weights(log_p, strict=False)
+
+
+def _components(block: DiscreteBlock) -> np.ndarray:
+    """The number of the connected part that each variable belongs to."""
+    n = len(block.cards)
+    rows = np.concatenate([np.zeros(0, dtype=int), *(s[:, :-1].reshape(-1) for s in block.scopes)])
+    columns = np.concatenate([np.zeros(0, dtype=int), *(s[:, 1:].reshape(-1) for s in block.scopes)])
+    return connected_parts(n, rows, columns)
+
+
+def _labels(member: Member, label: np.ndarray) -> np.ndarray:
+    return np.where(member.variable >= 0, label[member.variable], -1)
+
+
+def _dependence(sites: tuple[str, ...], parts: dict[str, np.ndarray], n: int) -> dict[str, frozenset[str]]:
+    """Which ports' sites the entries of each port hang on, other than each entry on its own site."""
+    count = {p: np.bincount(parts[p][parts[p] >= 0], minlength=n) for p in sites}
+    reads: dict[str, frozenset[str]] = {}
+    for port, label in parts.items():
+        mine = label[label >= 0]
+        reads[port] = frozenset(p for p in sites if (count[p][mine] > (p == port)).any())
+    return reads
