@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -39,13 +39,13 @@ class Account:
 class Reported(Protocol):
     """What is read of a factor here."""
 
-    name: str
+    name: ClassVar[str]
+    ports: ClassVar[tuple[str, ...]]
     sampler: Any
     n_asked: int
     n_messages: int
     n_evaluations: int
     account: Account
-    ports: tuple[str, ...]
     seen: dict[str, Any]
 
 
@@ -146,7 +146,7 @@ def draw(factor: Reported, axes: Any, operator: Any, to: str | None, over: str |
         raise ModelError(
             f"operator {getattr(operator, 'name', operator)!r} does not say how sure it is, so nothing can be drawn"
         )
-    chart = chart_of(incoming[over])
+    chart: Any = chart_of(incoming[over])
     if not hasattr(chart, "from_features") or not incoming[over].proper.all():
         raise ModelError(f"only over a message of one number a line can be drawn, and {over!r} is none")
     features = chart.features(incoming[over])

@@ -145,9 +145,10 @@ class Learned:
                 self.n_asked += len(of_kind)
                 continue
             group = self.memory.look(task, kind, incoming)
-            for found in self._settle_kind(task, group, beside):
+            parts = self._settle_kind(task, group, beside)
+            for found in parts:
                 outcome.add(found._replace(rows=of_kind if found.rows is None else of_kind[found.rows]))
-            if not outcome.asked.any():
+            if not any(found.asked for found in parts):  # rows of this block: a later one may do without its process
                 note_settled(self.shortcuts, task, group, self._sample)
 
     def _settle_kind(self, task: Task, group: Group, beside: Beside) -> list[Settled]:
