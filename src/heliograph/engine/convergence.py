@@ -17,6 +17,7 @@ __all__ = ["Motion", "drifting", "motion", "still_to_go"]
 
 _ROUNDING = 1e-13  # nats: a change this small is the rounding of the messages and shows no rate
 _STEADY = 2.25  # the change of two sweeps over that of one, above which a belief goes on in one direction (4: evenly)
+_EVENLY = 0.75  # of the way that even moves in one direction would have gone, from which on a belief drifts
 _SLOWEST = 0.9999  # the rate of a belief that moves on without slowing down
 
 
@@ -72,16 +73,20 @@ def still_to_go(
     return most
 
 
-def drifting(new: Sequence[Family], old: Sequence[Family], older: Sequence[Family]) -> bool:
-    """Return whether the entry that moved most goes on in one direction, so that damping would only make it slower."""
-    one = two = 0.0
-    for a, b, c in zip(new, old, older, strict=True):
+def drifting(new: Sequence[Family], old: Sequence[Family], start: Sequence[Family], sweeps: int) -> bool:
+    """Return whether the entry that moved most went on in one direction since `start`, some sweeps ago.
+
+    Shorter steps would only make it slower. What goes on evenly is the square of that number of sweeps times as far from where it
+    was (in nats) as one sweep moved it; what swings or circles comes back.
+    """
+    one = all_ = 0.0
+    for a, b, c in zip(new, old, start, strict=True):
         if a is not b:
             near, far = _nats(a, b), _nats(a, c)
             k = int(np.argmax(near)) if near.size else 0
             if near.size and near.flat[k] > one:
-                one, two = float(near.flat[k]), float(far.flat[k])
-    return two >= _STEADY * one > 0
+                one, all_ = float(near.flat[k]), float(far.flat[k])
+    return all_ >= (_EVENLY * sweeps) ** 2 * one > 0
 
 
 def _nats(a: Family, b: Family) -> np.ndarray:

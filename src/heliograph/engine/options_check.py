@@ -24,6 +24,8 @@ def check_options(options: StepOptions) -> None:
     _check_words(options.schedule, options.improper, options.structure)
     if options.seconds is not None and not (_is_number(options.seconds) and options.seconds > 0):
         raise ModelError(f"seconds must be a positive number, or None for no limit, not {in_words(options.seconds)}")
+    if not (_is_number(options.budget) and 0 < options.budget < np.inf):
+        raise ModelError(f"budget must be a positive number of seconds, not {in_words(options.budget)}")
     _check_objects(options.stop, options.executor)
     if not isinstance(options.operator, str) or options.operator not in operator_names():
         make_operator(options.operator)  # raises unless it is an object that can send

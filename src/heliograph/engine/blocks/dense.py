@@ -48,6 +48,8 @@ class Solution(NamedTuple):
 class DenseSystem:
     """The linear system of one block."""
 
+    refused = None  # it solves
+
     def __init__(
         self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
     ) -> None:
@@ -134,6 +136,10 @@ class DenseSystem:
     def means(self, rows: Rows, solution: Solution) -> np.ndarray:
         """Means of any rows."""
         return rows.constant + image(rows, solution.mean)
+
+    def error(self, rows: Rows, start: int, solution: Solution) -> float:
+        """0: nothing is estimated."""
+        return 0.0
 
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""

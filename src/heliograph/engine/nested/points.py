@@ -142,7 +142,7 @@ class Evaluator:
     def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
         graph = model.graph.snapshot()
         check_graph(graph)
-        compiled = compile_model(graph, self._options.structure)
+        compiled = compile_model(graph, self._options.structure, self._options.budget)
         warm = self._nearest(u)
         run = Run(compiled, self._options, warm)
         if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
@@ -171,5 +171,5 @@ class Evaluator:
     def _frozen(self, u: np.ndarray, messages: Snapshot) -> float:
         self.effort = self.effort._replace(n_frozen=self.effort.n_frozen + 1)
         graph = self._replay(u).graph.snapshot()
-        run = Run(compile_model(graph, self._options.structure), self._options, messages)
+        run = Run(compile_model(graph, self._options.structure, self._options.budget), self._options, messages)
         return run.log_evidence() + log_prior(self.hypers, u)

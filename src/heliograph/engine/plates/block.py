@@ -94,6 +94,17 @@ class BlockPlate:
         joint = self.joint(tables)
         return {} if joint is None else {n: m for n, m in self.factor.centres(joint).items() if n in known}
 
+    def estimated_errors(self, tables: Tables) -> dict[int, float] | None:
+        """The largest expected relative error of a standard deviation of each node; None where the block is solved."""
+        system = self.factor.system
+        if system.refused is None:
+            return None
+        joint = self.joint(tables)
+        return {
+            p.node: np.inf if joint is None else system.error(p.rows, p.start, joint.solution)
+            for p in self.factor.at.values()
+        }
+
     # ---- the joint belief -----------------------------------------------------------------------------------
     def joint(self, tables: Tables) -> Joint | None:
         """The joint belief under the messages of a table; None where it is not a distribution."""
