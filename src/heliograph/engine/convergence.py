@@ -54,20 +54,20 @@ def still_to_go(
     """Nats by which the beliefs of the last three sweeps suggest that they will still move.
 
     A belief that moves by ``d, r d, r^2 d, ...`` in the mean has ``r / (1 - r)`` times its last step before it, and its
-    KL grows with the square. The rate r of every entry is read off the move of two sweeps over that of one, which is
-    ``1 + 1/r``. A belief that swings to and fro, or jumped once, has no more than its last change to go. The entries of a
-    node of a block settle together (`jointly`): one rate is read off all of them, since any one may pass through its rest.
+    KL grows with the square. The rate r of every entry is the length of its last move over that of the one before. A belief
+    that swings to and fro, or jumped once, has no more than its last change to go: its last two moves together are no longer
+    than if they were at right angles. The entries of a node of a block settle together (`jointly`): one rate is read off all
+    of them, since any one may pass through its rest.
     """
     most = 0.0
     jointly = [False] * len(new) if jointly is None else jointly
     for a, b, c, together in zip(new, old, older, jointly, strict=True):
         if a is b:
             continue
-        one, two = _nats(a, b), _nats(a, c)
-        near, far = (one.sum(keepdims=True), two.sum(keepdims=True)) if together else (one, two)
-        pace = np.sqrt(np.divide(far, near, out=np.zeros_like(near), where=near > _ROUNDING))
-        steady = pace >= np.sqrt(_STEADY)
-        rate = np.minimum(1.0 / np.where(steady, pace - 1.0, 2.0), _SLOWEST)
+        one, two, earlier = _nats(a, b), _nats(a, c), _nats(b, c)
+        near, far, last = (x.sum(keepdims=True) if together else x for x in (one, two, earlier))
+        steady = (near > _ROUNDING) & (far >= _STEADY * near) & (far >= near + last)
+        rate = np.minimum(np.sqrt(np.divide(near, last, out=np.ones_like(near), where=last > near)), _SLOWEST)
         ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)
         most = max(most, float(np.max(ahead, initial=0.0)))
     return most

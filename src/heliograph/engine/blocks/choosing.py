@@ -75,8 +75,9 @@ def system_for(
     dense_cost = 2.0 * n * (n**2 + entries) / _DENSE_SPEED  # a factorisation, and its root times every row
     if n <= _SMALL or not any(r.sparse.nnz for r in (*wanted, *(k.rows for k in known))):
         return DenseSystem(known, rows, n_sites, vectors)
+    full = any(len(columns) == n for r in (*wanted, *(k.rows for k in known)) for _, columns in r.dense)
     if n < 3000 and (
-        dense_cost <= _OVERHEAD or spread > _UNRESOLVED
+        full or dense_cost <= _OVERHEAD or spread > _UNRESOLVED
     ):  # a dense system can be careful with such weights
         return DenseSystem(known, rows, n_sites, vectors)
     if spread > _LOST:

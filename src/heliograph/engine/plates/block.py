@@ -37,7 +37,7 @@ class BlockPlate:
     def __init__(self, plate: Plate, factor: BlockFactor) -> None:
         self.plate = plate
         self.factor = factor
-        self._latest: tuple[Tables, int, Joint | None] | None = None  # the messages, and the belief under them
+        self._latest: tuple[object, Joint | None] | None = None  # the state of the messages, and the belief under them
 
     def reads(self, to: str) -> tuple[str, ...]:
         """The ports with sites that are connected with this one."""
@@ -108,10 +108,10 @@ class BlockPlate:
     # ---- the joint belief -----------------------------------------------------------------------------------
     def joint(self, tables: Tables) -> Joint | None:
         """The joint belief under the messages of a table; None where it is not a distribution."""
-        if self._latest is not None and self._latest[0] is tables and self._latest[1] == tables.n_changes:
-            return self._latest[2]
+        if self._latest is not None and self._latest[0] is tables.state:
+            return self._latest[1]
         joint = self.factor.solve(self.sites(tables))
-        self._latest = tables, tables.n_changes, joint
+        self._latest = tables.state, joint
         return joint
 
     def narrow(self, tables: Tables) -> Narrow | None:
@@ -148,7 +148,7 @@ class BlockPlate:
     def _store(self, tables: Tables, port: str, joint: Joint | None) -> None:
         site = tables.others(self.plate, port) if port in self.factor.site_ports else None
         tables.store(self.plate, port, self.factor.answer(port, site, joint), None)
-        self._latest = tables, tables.n_changes, joint  # what a block says does not change what it was told
+        self._latest = tables.state, joint  # what a block says does not change what it was told
 
 
 def _precision_of(site: Family, weight: float) -> Family:
