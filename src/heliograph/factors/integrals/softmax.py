@@ -2,7 +2,7 @@
 
 The last category has the score 0, so K categories are K - 1 scores. The product is log-concave. One score is a logistic integral;
 two and three are summed on an even grid where the cavity is narrow (exact to 1e-9 or so), two by nested quadrature where it is
-wider; more than three by points that follow the peak and the curvature, whose error docs/decisions/0047 states.
+wider; more than three by points that follow the peak and the curvature, whose error docs/decisions/0048 states.
 """
 
 from __future__ import annotations
