@@ -112,7 +112,7 @@ NO_UNITS = {
 }
 
 # black boxes have no ports until they are made; their laws are those of operators and oracles
-NO_PORTS = {"BlackBox"}
+NO_PORTS = {"BlackBox", "JointBox"}
 
 # factors that are no density of their last port, so that a silent child leaves more, or less, than 1
 NOT_A_DENSITY = {"prior", "equal", "compound_gamma", "beta", "dirichlet", "binomial", "poisson", "poisson_log"}

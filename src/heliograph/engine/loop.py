@@ -91,7 +91,7 @@ def _checked_run(model: Builder, options: StepOptions) -> Run:
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     graph.script = script_of(model)
     check_graph(graph)
-    compiled = compile_model(graph, options.structure)
+    compiled = compile_model(graph, options.structure, options.budget)
     if options.start is None:
         return Run(compiled, options)
     run = Run(compiled, options, warm_messages(compiled.graph, options.start.graph, options.start.messages()))

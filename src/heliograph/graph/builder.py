@@ -19,6 +19,7 @@ from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, lo
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.spread import Spread
+from heliograph.graph.layout import draw_graph
 from heliograph.graph.observing import give, name_data
 from heliograph.graph.process_words import gp
 from heliograph.graph.quantity import Argument
@@ -279,6 +280,10 @@ class Builder:
     def to_dot(self) -> str:
         """The graph in graphviz' language, plates as boxes."""
         return render_dot(self.graph)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the factor graph with matplotlib, parents above children; returns the axes."""
+        return draw_graph(self.graph, ax)
 
     def to_png(self, path: str | Path) -> Path:
         """Draw the graph with graphviz' ``dot`` program, where it is installed."""
