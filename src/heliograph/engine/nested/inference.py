@@ -10,12 +10,13 @@ import numpy as np
 
 from heliograph.engine.doubts import warn_of_doubts
 from heliograph.engine.nested.estimating import estimated_error
-from heliograph.engine.nested.integrating import Whole, best_point, explore, single
+from heliograph.engine.nested.integrating import Whole, best_point, corrected, explore, single
 from heliograph.engine.nested.points import Evaluator, Point, log_prior, values_of
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.nested.records import Error, Integration
 from heliograph.engine.nested.remarks import doubts_of, remarks_of
 from heliograph.engine.options import InferOptions
+from heliograph.engine.predicting.script import script_of
 from heliograph.errors import AccuracyWarning, ModelError, UnsupportedError
 from heliograph.graph.builder import Builder
 from heliograph.graph.hyper import Hyper
@@ -99,6 +100,8 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
         effort = evaluator.effort
         evaluator = Evaluator(model, chosen, options, pinned, centre=best.u[: sum(h.prior.n for h in chosen)])
     whole = explore(evaluator)
+    if options.correct:
+        whole = corrected(whole, lambda u: log_prior(chosen, u))
     if effort is not None:
         evaluator.effort = type(effort)(*(a + b for a, b in zip(effort, evaluator.effort, strict=True)))
     error = estimated_error(whole)
@@ -107,7 +110,7 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     values = values_of(chosen, whole.u)
     values |= {k: np.broadcast_to(v, (len(whole.u), *np.shape(v))) for k, v in pinned.items()}
     doubts = doubts_of(whole, integration)
-    posterior = IntegratedPosterior(model.graph, whole, values, integration, whole.log_mass, doubts)
+    posterior = IntegratedPosterior(script_of(model), whole, values, integration, whole.log_mass, doubts)
     _warn(whole, doubts, options)
     return posterior
 
@@ -122,7 +125,7 @@ def _at_best(model: Builder, evaluator: Evaluator, best: Point) -> IntegratedPos
     values = {k: np.asarray(v)[None] for k, v in pinned.items()}
     log_evidence = best.log_density - log_prior(hypers, best.u)
     doubts = doubts_of(whole, integration)
-    return IntegratedPosterior(model.graph, whole, values, integration, log_evidence, doubts)
+    return IntegratedPosterior(script_of(model), whole, values, integration, log_evidence, doubts)
 
 
 def _integration(

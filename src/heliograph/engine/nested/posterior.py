@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from heliograph.engine.nested.marginal import Marginal
 from heliograph.engine.nested.points import Point
 from heliograph.engine.nested.records import Integration
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.predicting import check_draws
+from heliograph.engine.predicting import Prediction, Script, check_draws, joined_predictions, predicted
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ModelError
-from heliograph.families import Family, Mixture
+from heliograph.families import Family, Mixture, MultivariateGaussian
 from heliograph.families.coordinates import event_size, logs_of
 from heliograph.graph.records import Graph
 from heliograph.graph.symbols import Symbol
@@ -27,6 +27,7 @@ from heliograph.graph.variable import Variable
 
 __all__ = ["IntegratedPosterior"]
 
+_LONG = 12  # entries of a vector, beyond which its covariance is not interpolated: too many numbers, and often nearly singular
 _NUMBERS = 2e7  # that the components of one belief may take: of very large variables fewer nodes are read
 
 
@@ -39,7 +40,7 @@ class IntegratedPosterior(ReadablePosterior):
 
     def __init__(
         self,
-        live: Graph,
+        script: Script,
         whole: Whole,
         values: Mapping[str, np.ndarray],
         integration: Integration,
@@ -47,7 +48,8 @@ class IntegratedPosterior(ReadablePosterior):
         doubts: str,
     ) -> None:
         """`values` holds the hyper-parameters at the nodes; `doubts` is empty, or says why the run has not converged."""
-        self._live, self._version = live, live.version
+        assert script.model is not None
+        self._script, self._live, self._version = script, script.model.graph, script.model.graph.version
         self._whole = whole
         self._values = values
         self.integration = integration
@@ -136,7 +138,9 @@ class IntegratedPosterior(ReadablePosterior):
         return self._at(point)[point.model.variable(x)]
 
     def _mixed(self, beliefs: list[Family]) -> Mixture:
-        """What EP found at the points, interpolated at the nodes."""
+        """What EP found at the points, interpolated at the nodes; of long vectors the components, one by one."""
+        if isinstance(beliefs[0], MultivariateGaussian) and event_size(beliefs[0]) > _LONG:
+            beliefs = [cast(MultivariateGaussian, b).marginals() for b in beliefs]
         first = beliefs[0]
         shape, n = first.shape, first.size
         fixed = first.reshape((n,)).is_point
@@ -189,6 +193,13 @@ class IntegratedPosterior(ReadablePosterior):
     def as_prior(self) -> Mapping[str, Family]:
         """The members with the means and variances of the user's unobserved variables by name, for the next batch."""
         names = [n.name for n in self._live.nodes if n.given and n.observed is None and n.name not in self._values]
+        long = [
+            n.name for n in self._live.nodes if n.name in names and (n.dimension or 0) > _LONG and n.family.gaussian
+        ]
+        if long:
+            raise ModelError(
+                f"the joint belief of the long vector {long[0]!r} over hyper-parameters is no prior; read its mean and sd"
+            )
         return {name: self[name].projected() for name in names}
 
     # ---- for people ---------------------------------------------------------------------------------------------
@@ -226,6 +237,18 @@ class IntegratedPosterior(ReadablePosterior):
         order = rng.permutation(size)
         names = list(self) if variables is None else list(variables)
         return {name: np.concatenate([p[name] for p in parts])[order] for name in names if name in parts[0]}
+
+    def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
+        """What the posterior says of a variable, as `Posterior.predict`: each draw has its own hyper-parameters."""
+        rng, n = np.random.default_rng(seed), check_draws(draws)
+        weights = np.maximum(self.integration.weights, 0.0)
+        counts = rng.multinomial(n, weights / weights.sum())
+        parts: list[Prediction] = []
+        for k in np.flatnonzero(counts):
+            values = {**self.integration.fixed, **{name: v[k] for name, v in self.integration.points.items()}}
+            source = self._at(self._whole.points[k]).source()._replace(script=self._script, values=values)
+            parts.append(predicted(rng, source, target, data, int(counts[k])))
+        return joined_predictions(parts)
 
     def __repr__(self) -> str:
         return f"IntegratedPosterior({', '.join(self._values)} integrated over {self.integration.n_evaluations} evaluations)"
