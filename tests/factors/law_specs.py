@@ -103,6 +103,8 @@ NO_UNITS = {
     "compound_gamma": "(1 + tau)^-2 has the unit 1 built in",
     "conditional_table": "categories",
     "dirichlet": "probabilities",
+    "dirichlet_table": "probabilities and categories",
+    "dirichlet_tuple": "probabilities and categories",
     "logistic": "the sigmoid has a scale of its own",
     "logistic_bernoulli": "the sigmoid has a scale of its own",
     "poisson": "counts in one unit of time",
@@ -112,10 +114,20 @@ NO_UNITS = {
 }
 
 # black boxes have no ports until they are made; their laws are those of operators and oracles
-NO_PORTS = {"BlackBox"}
+NO_PORTS = {"BlackBox", "JointBox"}
 
 # factors that are no density of their last port, so that a silent child leaves more, or less, than 1
-NOT_A_DENSITY = {"prior", "equal", "compound_gamma", "beta", "dirichlet", "binomial", "poisson", "poisson_log"}
+NOT_A_DENSITY = {
+    "prior",
+    "dirichlet_tuple",
+    "equal",
+    "compound_gamma",
+    "beta",
+    "dirichlet",
+    "binomial",
+    "poisson",
+    "poisson_log",
+}
 
 
 def held(name: str, to: str, belief: Family) -> np.ndarray:
