@@ -196,7 +196,7 @@ def categories_at(factor: Factor, port: str) -> int:
     """The length of vectors, or the number of categories, at a port."""
     if factor.name == "dirichlet_tuple" and port == "x":
         return 2 * D
-    two = factor.name in ("mixture", "stack", "conditional_table") or (factor.name, port) == (
+    two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability") or (factor.name, port) == (
         "dirichlet_table",
         "parent0",
     )

@@ -106,7 +106,9 @@ class Run:
 
     def _break_ties(self) -> None:
         """First messages of mixtures and of unknown tables, whose components would stay alike if they began so."""
-        start_tables(self._rng, self.compiled.graph, self.tables)
+        if start_tables(self._rng, self.compiled.graph, self.tables):
+            for plate in self.compiled.plates:
+                plate.start(self._rng, self.tables)
         if start_mixtures(self._rng, self.compiled.graph, self.tables):
             for block in self.compiled.blocks:
                 block.start(self._rng, self.tables)

@@ -16,17 +16,17 @@ from heliograph.graph.records import Graph, Plate
 
 __all__ = ["start_tables"]
 
-_PULL = 3.0  # the power to which the drawn distributions are taken
 
-
-def start_tables(rng: np.random.Generator, graph: Graph, tables: Tables) -> None:
-    """Store first messages to the rows of all unknown tables whose rows are alike and whose parents were not seen."""
+def start_tables(rng: np.random.Generator, graph: Graph, tables: Tables) -> bool:
+    """Store first messages to the rows of unknown tables whose rows are alike and whose parents were not seen; False if none."""
+    found = False
     for plate in graph.plates:
         factor = plate.factor
         if isinstance(factor, ChosenProbability):
-            _start_entries(rng, graph, tables, plate, factor)
+            found |= _start_entries(rng, graph, tables, plate, factor)
         elif isinstance(factor, (DirichletTable, DirichletTuple)):
-            _start_rows(rng, graph, tables, plate, factor)
+            found |= _start_rows(rng, graph, tables, plate, factor)
+    return found
 
 
 def _alike(messages: list[Family]) -> bool:
@@ -36,13 +36,13 @@ def _alike(messages: list[Family]) -> bool:
 
 def _start_rows(
     rng: np.random.Generator, graph: Graph, tables: Tables, plate: Plate, factor: DirichletTable | DirichletTuple
-) -> None:
+) -> bool:
     rows = [tables.incoming(plate, row, None) for row in factor.rows]
     ends = factor.parents if isinstance(factor, DirichletTable) else ("x",)
     if not _alike(rows) or all(graph.nodes[plate.edges[p].node].fully_observed for p in ends):
-        return
+        return False
     j = rows[0].naturals[0].shape[-1]
-    taste = rng.dirichlet(np.ones(j), len(rows)) ** _PULL  # (R, J)
+    taste = rng.dirichlet(np.ones(j), len(rows))  # (R, J)
     weight = np.broadcast_to(taste, (plate.size, *taste.shape))
     if isinstance(factor, DirichletTable):
         child = tables.incoming(plate, "child", None)
@@ -50,21 +50,23 @@ def _start_rows(
     weight = weight / weight.sum(axis=(1, 2), keepdims=True)
     for k, row in enumerate(factor.rows):
         tables.store(plate, row, Dirichlet.from_naturals((weight[:, k].copy(),)), None)
+    return True
 
 
 def _start_entries(
     rng: np.random.Generator, graph: Graph, tables: Tables, plate: Plate, factor: ChosenProbability
-) -> None:
+) -> bool:
     if not _alike([tables.incoming(plate, port, None) for port in factor.q]):
-        return
+        return False
     port = f"n{plate.edges['q0'].node}"
     categories = next(
         p.factor.entries[port].category
         for p in graph.plates
         if isinstance(p.factor, CountsFactor) and port in p.factor.entries
     )
-    taste = rng.dirichlet(np.ones(int(categories.max()) + 1), factor.n) ** _PULL
+    taste = rng.dirichlet(np.ones(int(categories.max()) + 1), factor.n)
     weight = taste[:, categories]
     weight /= weight.sum(axis=0)
     for k, port in enumerate(factor.q):
         tables.store(plate, port, Beta.from_naturals((weight[k].copy(), np.zeros(plate.size))), None)
+    return True

@@ -9,15 +9,14 @@ import numpy as np
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
 from heliograph.families import Beta, Categorical, Family
-from heliograph.numerics.special import logsumexp
 
 __all__ = ["ChosenProbability"]
 
 
 class _Tilted(NamedTuple):
-    log_mean: np.ndarray  # (n, K) log E q_k
-    total: np.ndarray  # (n, K) a + b
-    weight: np.ndarray  # (n, K) the probability that k was chosen
+    log_mean: np.ndarray  # (K, n) log E q_k
+    total: np.ndarray  # (K, n) a + b
+    weight: np.ndarray  # (K, n) the probability that k was chosen
     log_z: np.ndarray  # (n,)
 
 
@@ -46,11 +45,11 @@ class ChosenProbability(Factor):
         """To the parent the means of the probabilities; to each of these its share of one success."""
         self.check_port(to)
         if to == "parent":
-            return Categorical.from_log_weights(self._log_means(incoming)[0], strict=False)
+            return Categorical.from_log_weights(self._log_means(incoming)[0].T, strict=False)
         k = self.q.index(to)
         q = as_message(self, incoming, to)
         tilted = self._tilted(incoming)
-        p, total = tilted.weight[:, k], tilted.total[:, k]
+        p, total = tilted.weight[k], tilted.total[k]
         share = np.where(q.proper & ~q.is_point & np.isfinite(tilted.log_z), p * total / (total + 1.0 - p), 0.0)
         return Beta.from_naturals((share, np.zeros_like(share)))
 
@@ -74,7 +73,7 @@ class ChosenProbability(Factor):
                 mean = np.where(q.is_point, np.log(np.where(q.is_point, q.point, 1.0)), mean)
             means.append(mean)
             totals.append(total)
-        return np.stack(means, axis=-1), np.stack(totals, axis=-1)
+        return np.stack(means), np.stack(totals)
 
     def _tilted(self, incoming: Incoming) -> _Tilted:
         """What all directions share, the latest one again where the messages are the same."""
@@ -84,13 +83,16 @@ class ChosenProbability(Factor):
         if self._latest is not None and len(before) == len(arrays) and all(map(_equal, arrays, before)):
             return self._latest[1]
         log_mean, total = self._log_means(incoming)
-        joint = log_mean + messages[-1].log_p
-        log_z = np.asarray(logsumexp(joint, axis=-1))
-        weight = np.exp(joint - np.where(np.isfinite(log_z), log_z, 0.0)[..., None])
+        joint = log_mean + np.ascontiguousarray(messages[-1].log_p.T)
+        top = joint.max(axis=0)
+        weight = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
+        total_weight = weight.sum(axis=0)
+        weight /= np.where(total_weight > 0, total_weight, 1.0)
+        log_z = np.log(total_weight) + top
         made = _Tilted(log_mean, total, weight, log_z)
         self._latest = [a.copy() for a in arrays], made
         return made
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
-    return np.array_equal(a, b, equal_nan=True)
+    return a is b or np.array_equal(a, b)

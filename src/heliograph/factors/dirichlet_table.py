@@ -1,7 +1,8 @@
 """A category given others, by a table whose rows are unknown: ``P(child = j | parents = k) = row_k[j]``, rows Dirichlet.
 
 Given the row that counts, the child is one draw from it. A row's own tilted distribution is a mixture: with probability
-``w_j`` it was chosen and gave j, which is one count more for j, and with the rest it was not chosen and stays as it was.
+``w_j`` it was chosen and gave j, which is one count more for j, and with the rest it was not chosen and stays as it was
+(docs/decisions/0046).
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _rows_of(factor: Any, incoming: Incoming) -> tuple[_Rows, np.ndarray]:
         values = [np.full(a[:, 0].shape, np.nan) if m.point is None else m.point for m in rows]
         known = np.stack(values, axis=1)
         point = np.where(np.isnan(known), np.nan, log_or_minus_inf(known))
-    return _Rows(a, point), proper.all(axis=1)
+    return _Rows(a, point), np.asarray(proper.all(axis=1))
 
 
 def _log_mean(rows: _Rows) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from heliograph.engine.discrete.counts import CountsFactor
@@ -9,6 +11,7 @@ from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
+from heliograph.errors import AccuracyWarning
 from heliograph.families import Beta, Dirichlet, Family
 from heliograph.graph.records import Plate
 
@@ -50,7 +53,13 @@ class CountsPlate:
         return None
 
     def log_evidence(self, at: EvidencePoint) -> float:
-        """The integral of the rows under what others say of them and the counts."""
+        """The integral of the rows under what others say of them and the counts; a warning says that it is rough."""
+        warnings.warn(
+            "large unknown tables get messages that keep means, whose log evidence is off by a few hundredths of a nat per "
+            "observation; compare such models by their predictions",
+            AccuracyWarning,
+            stacklevel=2,
+        )
         return float(np.sum(self._total(at.exchange.tables).log_normaliser()))
 
     def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
