@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from heliograph.engine.blocks.graph import with_blocks
+from heliograph.engine.discrete.counts import with_counts
 from heliograph.engine.discrete.graph import with_discrete_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
 from heliograph.engine.plates.block import BlockPlate
@@ -65,7 +66,7 @@ def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
     if structure != "factorised":
         must = structure == "joint"
-        graph = with_discrete_blocks(with_blocks(graph, must), must)
+        graph = with_counts(with_discrete_blocks(with_blocks(graph, must), must))
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}
@@ -74,5 +75,8 @@ def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
     seen = {e.node for p in graph.plates for e in p.edges.values()}
     hidden = frozenset(n.position for n in graph.nodes if n.position not in seen)
     joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
-    met = joint & {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
+    met = {e.node for p in graph.plates for e in p.edges.values() if not e.joint} & joint
+    met = {
+        k for k in met if graph.nodes[k].family.gaussian
+    }  # only differences of Gaussians can move while all else rests
     return CompiledModel(graph, plates, schedule, late, hidden, frozenset(met))
