@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import heliograph as hg
-from heliograph.engine.convergence import still_to_go
+from heliograph.engine.convergence import drifting, still_to_go
 from heliograph.engine.pace import Pace
 from heliograph.oracles import ImportanceOracle
 
@@ -69,18 +69,42 @@ def test_the_step_is_shortened_by_failure_and_swings_and_grows_again_with_progre
     pace.failed()
     assert pace.step == 0.5
     for change in 2.0 ** -np.arange(12):
-        pace.note(change, lambda: False)
+        assert pace.note(change, lambda _: False)
     assert 0.7 < pace.step <= 1.0
     before = pace.step
-    for _ in range(12):
-        pace.note(1.0, lambda: False)
+    judged = [pace.note(1.0, lambda _: False) for _ in range(6)]
+    assert judged == [False] * 5 + [True]  # not by a few sweeps that go nowhere
     assert pace.step == before / 2
-    for _ in range(12):
-        pace.note(1.0, lambda: True)  # drifting: a shorter step would only take longer
+    for _ in range(6):
+        pace.note(1.0, lambda n: n == 6)  # drifting: a shorter step would only take longer
     assert pace.step > before / 2
+    for _ in range(100):
+        pace.failed()
+    assert pace.step > 0  # however short, it never ends a run
     fixed = Pace(0.3)
     fixed.failed()
     assert fixed.damping == pytest.approx(0.3)
+
+
+def gaussians(points):
+    """Beliefs of two unknowns of sd 1."""
+    return [[hg.Gaussian(np.array(p), 1.0)] for p in points]
+
+
+def test_what_circles_or_swings_does_not_drift():
+    """Circles of five sweeps go on in one direction as seen from three of them, and come back over six."""
+    way = np.arange(7)[:, None] * np.array([1e-4, 2e-4])
+    angle = 2 * np.pi * np.arange(7) / 5
+    circle = 1e-4 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    swing = 1e-4 * (-1.0) ** np.arange(7)[:, None] * np.ones(2)
+    for path, expected in (
+        (way, True),
+        (0.98 ** np.arange(7)[:, None] * 1e-4 * np.ones(2), True),
+        (circle, False),
+        (swing, False),
+    ):
+        beliefs = gaussians(path)
+        assert drifting(beliefs[-1], beliefs[-2], beliefs[0], 6) is expected
 
 
 @hg.factor(output=hg.Gaussian)

@@ -37,7 +37,8 @@ def test_a_row_of_the_paper_asks_its_sampler_and_nothing_else(drawn, method):
     z = np.concatenate(drawn)
     asked = sum(row["oracle_calls"]) * TINY["particles"]
     looks = sum(row["messages"]) if method == "forest" else 0  # its trees see the factor's value at the mode
-    assert len(z) == sum(row["evaluations"]) == asked + looks
+    assert sum(row["evaluations"]) == asked + looks
+    assert 0 <= len(z) - asked - looks < 100  # a function is tried on a few numbers before it is used
     assert sum(row["oracle_calls"]) >= (SMALL["minibatch"] if method in KJIT else 1)
     if method != "forest":  # N(0, 200): six standard errors of the mean and of the variance
         assert abs(z.mean()) < 6 * np.sqrt(200 / len(z))
@@ -94,7 +95,7 @@ def test_every_part_has_the_column_it_is_named_for_and_the_same_draws(experiment
     assert {p["particles"] for p in parts.values()} == {settings["particles"]}
     for name in KJIT:
         assert parts[f"{experiment.name} {name}"]["operator"] == kjit_settings(experiment.name, name)
-    assert settings["particles"] == (500_000 if size == "full" else 10_000)
+    assert settings["particles"] == (500_000 if size == "full" else 50_000)
 
 
 def test_the_program_meets_the_data_sets_in_its_own_order_and_tables_have_the_texts():
@@ -119,13 +120,16 @@ def test_real_problems_are_measured_by_their_test_labels(monkeypatch):
     assert problem.X.shape[1] == 9  # no intercept
 
 
-def test_the_trace_is_of_the_first_output():
-    row = logistic.synthetic_sequence("kjit (program)", 3, operator=_operator("kjit (program)"), **TINY)
-    kept = row["series"]
+def test_the_trace_is_of_the_first_output_the_mean(monkeypatch):
+    runs, infer = [], logistic._infer
+    monkeypatch.setattr(logistic, "_infer", lambda *a: runs.append(infer(*a)) or runs[-1])
+    method = "kjit (program)"  # a feature map for each output, and so a variance for each
+    kept = logistic.synthetic_sequence(method, 3, operator=_operator(method), **TINY)["series"]
     assert np.isnan(kept["log_variance"][:30]).all() and kept["asked"][:30].all()
-    known = np.isfinite(kept["log_variance"])
-    # it asks wherever the mean's variance is above the threshold, and for another output now and then
-    assert kept["asked"][known & (kept["log_variance"] >= -8.5)].all()
+    calls = [call for _, posterior, _ in runs for call in posterior.trace.invocations if call.to == "z"]
+    both = np.concatenate([c.log_variance for c in calls if c.log_variance is not None])
+    np.testing.assert_array_equal(kept["log_variance"], both[:, 0].astype(np.float32))
+    assert (both[30:, 0] != both[30:, 1]).any()
 
 
 def test_a_level_is_the_mean_of_the_second_half_and_reached_when_a_sweep_is_near_it():

@@ -62,11 +62,11 @@ class CompiledModel(NamedTuple):
         return shown if any(n.given for n in shown) else free
 
 
-def compile_model(graph: Graph, structure: str = "auto") -> CompiledModel:
+def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) -> CompiledModel:
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
     if structure != "factorised":
         must = structure == "joint"
-        graph = with_counts(with_discrete_blocks(with_blocks(graph, must), must))
+        graph = with_counts(with_discrete_blocks(with_blocks(graph, must, budget), must))
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}

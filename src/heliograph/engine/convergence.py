@@ -17,6 +17,7 @@ __all__ = ["Motion", "drifting", "motion", "still_to_go"]
 
 _ROUNDING = 1e-13  # nats: a change this small is the rounding of the messages and shows no rate
 _STEADY = 2.25  # the change of two sweeps over that of one, above which a belief goes on in one direction (4: evenly)
+_EVENLY = 0.75  # of the way that even moves in one direction would have gone, from which on a belief drifts
 _SLOWEST = 0.9999  # the rate of a belief that moves on without slowing down
 
 
@@ -53,35 +54,39 @@ def still_to_go(
     """Nats by which the beliefs of the last three sweeps suggest that they will still move.
 
     A belief that moves by ``d, r d, r^2 d, ...`` in the mean has ``r / (1 - r)`` times its last step before it, and its
-    KL grows with the square. The rate r of every entry is read off the move of two sweeps over that of one, which is
-    ``1 + 1/r``. A belief that swings to and fro, or jumped once, has no more than its last change to go. The entries of a
-    node of a block settle together (`jointly`): one rate is read off all of them, since any one may pass through its rest.
+    KL grows with the square. The rate r of every entry is the length of its last move over that of the one before. A belief
+    that swings to and fro, or jumped once, has no more than its last change to go: its last two moves together are no longer
+    than if they were at right angles. The entries of a node of a block settle together (`jointly`): one rate is read off all
+    of them, since any one may pass through its rest.
     """
     most = 0.0
     jointly = [False] * len(new) if jointly is None else jointly
     for a, b, c, together in zip(new, old, older, jointly, strict=True):
         if a is b:
             continue
-        one, two = _nats(a, b), _nats(a, c)
-        near, far = (one.sum(keepdims=True), two.sum(keepdims=True)) if together else (one, two)
-        pace = np.sqrt(np.divide(far, near, out=np.zeros_like(near), where=near > _ROUNDING))
-        steady = pace >= np.sqrt(_STEADY)
-        rate = np.minimum(1.0 / np.where(steady, pace - 1.0, 2.0), _SLOWEST)
+        one, two, earlier = _nats(a, b), _nats(a, c), _nats(b, c)
+        near, far, last = (x.sum(keepdims=True) if together else x for x in (one, two, earlier))
+        steady = (near > _ROUNDING) & (far >= _STEADY * near) & (far >= near + last)
+        rate = np.minimum(np.sqrt(np.divide(near, last, out=np.ones_like(near), where=last > near)), _SLOWEST)
         ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)
         most = max(most, float(np.max(ahead, initial=0.0)))
     return most
 
 
-def drifting(new: Sequence[Family], old: Sequence[Family], older: Sequence[Family]) -> bool:
-    """Return whether the entry that moved most goes on in one direction, so that damping would only make it slower."""
-    one = two = 0.0
-    for a, b, c in zip(new, old, older, strict=True):
+def drifting(new: Sequence[Family], old: Sequence[Family], start: Sequence[Family], sweeps: int) -> bool:
+    """Return whether the entry that moved most went on in one direction since `start`, some sweeps ago.
+
+    Shorter steps would only make it slower. What goes on evenly is the square of that number of sweeps times as far from where it
+    was (in nats) as one sweep moved it; what swings or circles comes back.
+    """
+    one = all_ = 0.0
+    for a, b, c in zip(new, old, start, strict=True):
         if a is not b:
             near, far = _nats(a, b), _nats(a, c)
             k = int(np.argmax(near)) if near.size else 0
             if near.size and near.flat[k] > one:
-                one, two = float(near.flat[k]), float(far.flat[k])
-    return two >= _STEADY * one > 0
+                one, all_ = float(near.flat[k]), float(far.flat[k])
+    return all_ >= (_EVENLY * sweeps) ** 2 * one > 0
 
 
 def _nats(a: Family, b: Family) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 
 from heliograph.engine.evidence_terms import log_normaliser
 from heliograph.engine.plates import EvidencePoint, Exchange, PlateKind
+from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Tables
 from heliograph.errors import AccuracyWarning
 from heliograph.graph.records import Graph
@@ -31,9 +32,18 @@ _RELATIVE = 1e-9  # of the evidence itself, that rounding may cost besides
 def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) -> float:
     """``log`` of the probability of everything observed, as EP (or power EP) estimates it.
 
-    It is NaN, and a warning says so, where messages are so narrow that double precision does not resolve it.
+    It is NaN, and a warning says so, where messages are so narrow that double precision does not resolve it, and where a block
+    was only estimated.
     """
     tables = exchange.tables
+    if any(plate.factor.refused is not None for plate in plates if isinstance(plate, BlockPlate)):
+        warnings.warn(
+            "there is no log evidence: a block of variables was too large to be solved jointly, and its determinant is not known; "
+            "a larger budget= solves it, structure='factorised' gives the evidence of factorised messages",
+            AccuracyWarning,
+            stacklevel=3,
+        )
+        return np.nan
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is looked at in the end
         centres = _centres(graph, plates, tables)
         total = 0.0

@@ -18,6 +18,7 @@ from heliograph.engine.predicting.script import script_of
 from heliograph.engine.progress import shown
 from heliograph.engine.run import Run
 from heliograph.engine.sweep_info import SweepInfo
+from heliograph.engine.warm import warm_messages
 from heliograph.errors import ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -69,6 +70,10 @@ def run_to_the_end(model: Builder, options: InferOptions) -> Posterior | Integra
     """`infer` with its settings in a record."""
     if model.draft.hypers or asks_for_more(options.integrate):
         check_options(options)
+        if options.start is not None:
+            raise ModelError(
+                "start= is for one run; integrating over hyper-parameters starts each run from its neighbour"
+            )
         with one_blas_thread():
             return infer_integrated(model, options)
     with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
@@ -86,4 +91,10 @@ def _checked_run(model: Builder, options: StepOptions) -> Run:
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
     graph.script = script_of(model)
     check_graph(graph)
-    return Run(compile_model(graph, options.structure), options)
+    compiled = compile_model(graph, options.structure, options.budget)
+    if options.start is None:
+        return Run(compiled, options)
+    run = Run(compiled, options, warm_messages(compiled.graph, options.start.graph, options.start.messages()))
+    if any(block.joint(run.tables) is None for block in compiled.blocks):
+        return Run(compiled, options)  # with these data the old messages leave no distribution to begin with
+    return run

@@ -44,6 +44,8 @@ class Model(Builder):
             The posterior error in nats that is tolerated, the most sweeps, and a stopping rule that replaces both.
         seed, executor, progress
             Of everything random; for oracles that can share their work; whether progress is shown (None: on a terminal).
+        start
+            A posterior of an earlier run of this model to begin with: the same answer, sooner.
         integrate
             Which hyper-parameters are integrated over: "auto" (all), a list, or False (none: they take their best value).
         """

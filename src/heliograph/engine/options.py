@@ -53,6 +53,10 @@ class StepOptions:
     structure
         "auto" keeps what is jointly Gaussian joint, unless that is too expensive, which a warning says; with "joint" that is
         an error; "factorised" sends messages between single variables.
+    budget
+        Seconds, roughly, that one joint solve may take (and GB, that it may use). Beyond it, standard deviations are estimated.
+    start
+        A posterior of an earlier run of this model, whose messages the run begins with; the answer is the same, sooner.
     """
 
     operator: str | Operator = "learned"
@@ -67,6 +71,8 @@ class StepOptions:
     seed: int | np.random.Generator | np.random.SeedSequence = 0
     executor: Executor | None = None
     structure: str = "auto"
+    budget: float = 2.0
+    start: Any = None
 
     @property
     def rule(self) -> StopRule:

@@ -8,6 +8,7 @@ from typing import TypeGuard
 import numpy as np
 
 from heliograph.engine.options import InferOptions, StepOptions
+from heliograph.engine.posterior import Posterior
 from heliograph.engine.properness import POLICIES
 from heliograph.errors import ModelError
 from heliograph.factors.black_box import oracle_named
@@ -21,10 +22,17 @@ def check_options(options: StepOptions) -> None:
     """Raise a `ModelError` that names the setting and what it may be; every setting is looked at, used or not."""
     _check_numbers(options.damping, options.power, options.tolerance, options.max_sweeps, options.seed)
     _check_words(options.schedule, options.improper, options.structure)
+    if not (_is_number(options.budget) and 0 < options.budget < np.inf):
+        raise ModelError(f"budget must be a positive number of seconds, not {in_words(options.budget)}")
     _check_objects(options.stop, options.executor)
     if not isinstance(options.operator, str) or options.operator not in operator_names():
         make_operator(options.operator)  # raises unless it is an object that can send
     oracle_named(options.oracle)
+    if options.start is not None and not isinstance(options.start, Posterior):
+        raise ModelError(
+            f"start must be a posterior of an earlier run of this model, not {type(options.start).__name__}; leave it "
+            "out to begin anew"
+        )
     if isinstance(options, InferOptions):
         _check_progress(options.progress)
 

@@ -1,4 +1,14 @@
-"""The step size: the whole new message at first, less of it when sweeps fail or oscillate, more again when they succeed."""
+"""The step: how much of every new message is taken in a sweep.
+
+1. The first step is whole. A user's own ``damping=`` is kept as it is, and none of the rules below applies.
+2. Changes are measured as if nothing were damped: KL grows with the square of the step, so they are divided by it.
+3. A sweep that leaves a belief improper or NaN is undone, and the step halved.
+4. A few sweeps without progress (no change smaller by a twentieth than the smallest so far) halve the step, unless the beliefs
+   go on in one direction all the while: then shorter steps would only be slower, and it grows instead.
+5. Progress lets the step grow by a quarter, up to a little below the last step that failed, and slowly beyond it: what failed
+   once may succeed nearer to the fixed point.
+6. No run ends because its step is short, and none is converged that moves only because it is (docs/convergence.md).
+"""
 
 from __future__ import annotations
 
@@ -6,22 +16,22 @@ from collections.abc import Callable
 
 __all__ = ["Pace"]
 
-_LEAST_STEP = 0.03  # with shorter steps a sweep moves too little to be worth its time
-_PATIENCE = 12  # sweeps without progress before the step is shortened
+_PATIENCE = 6  # sweeps without progress before the step is shortened
 _PROGRESS = 0.95  # the change over the smallest so far, below which a sweep made progress
-_EASY = 3  # sweeps with progress in a row, after which the step grows
 _GROWTH = 1.25
 _CEILING = 0.8  # of a step that failed: the step grows to this again, and slowly further
+_BEYOND = 1.05  # by which that ceiling rises with every sweep of progress
+_LEAST = 1e-6  # a step this short moves nothing that floating point could see
 
 
 class Pace:
-    """The step of a run; ``damping`` is ``1 - step``. A user's own damping is kept as it is."""
+    """The step of a run; ``damping`` is ``1 - step``."""
 
     def __init__(self, damping: float | None) -> None:
         self.adaptive = damping is None
         self.step = 1.0 - (damping or 0.0)
         self._ceiling = 1.0
-        self._best, self._stalled, self._easy = float("inf"), 0, 0
+        self._best, self._stalled = float("inf"), 0
 
     @property
     def damping(self) -> float:
@@ -29,47 +39,44 @@ class Pace:
         return 1.0 - self.step
 
     @property
-    def exhausted(self) -> bool:
-        """Whether the step has its smallest size."""
-        return self.adaptive and self.step <= _LEAST_STEP
-
-    @property
     def stalled(self) -> int:
         """Sweeps since the last progress."""
         return self._stalled
 
     def undamped(self, change: float) -> float:
-        """The change that a whole step would have made, to first order: KL grows with the square of the step."""
+        """The change that a whole step would have made, to first order."""
         return change / self.step**2
 
     def failed(self) -> None:
         """Shorten the step: a sweep made a belief improper and was undone."""
         self._shorten()
 
-    def note(self, change: float, drifting: Callable[[], bool]) -> None:
-        """Adapt the step to a sweep that moved the beliefs by `change` nats, undamped.
+    def note(self, change: float, drifting: Callable[[int], bool]) -> bool:
+        """Adapt the step to a sweep that moved the beliefs by `change` nats, undamped; return whether it was judged.
 
-        `drifting` tells whether they go on in one direction; it is called only when progress has stalled.
+        `drifting` tells whether they went on in one direction over that many sweeps, since one was last judged; it is called only
+        when progress has stalled.
         """
         if change < _PROGRESS * self._best:
-            self._best, self._stalled, self._easy = change, 0, self._easy + 1
-            if self.adaptive and self._easy >= _EASY:
-                self._grow()
-            return
-        self._stalled, self._easy = self._stalled + 1, 0
-        if self.adaptive and self._stalled % _PATIENCE == 0:
-            if drifting():
-                self._grow()
-            else:
-                self._shorten()
-            self._best = change
+            self._best, self._stalled = change, 0
+            self._grow()
+            return True
+        self._stalled += 1
+        if self._stalled % _PATIENCE:
+            return False
+        if drifting(_PATIENCE):
+            self._grow()
+        else:
+            self._shorten()
+        self._best = change
+        return True
 
     def _grow(self) -> None:
-        self._ceiling = min(1.0, self._ceiling * 1.05)  # a step that failed once may succeed nearer to the fixed point
-        self.step = min(self.step * _GROWTH, max(self._ceiling, self.step))
+        if self.adaptive:
+            self._ceiling = min(1.0, self._ceiling * _BEYOND)
+            self.step = min(self.step * _GROWTH, max(self._ceiling, self.step))
 
     def _shorten(self) -> None:
-        self._easy = 0
         if self.adaptive:
             self._ceiling = _CEILING * self.step
-            self.step = max(self.step / 2, _LEAST_STEP)
+            self.step = max(self.step / 2, _LEAST)

@@ -10,7 +10,7 @@ import numpy as np
 
 from heliograph.engine.sweep_info import Invocation
 
-__all__ = ["plot_trace"]
+__all__ = ["draw_changes", "plot_trace"]
 
 _SHOWN = 200_000  # marks in a panel: more are thinned out, which cannot be seen
 
@@ -45,7 +45,7 @@ def plot_trace(trace: History | Sequence[History], path: str | PathLike[str] | N
     FigureCanvasAgg(figure)  # needs no display, and touches no figure of the user's
     axes = figure.subplots(max(len(panels), 1), squeeze=False)[:, 0]
     if not panels:
-        _draw_changes(axes[0], traces)
+        draw_changes(axes[0], traces)
     for ax, ((factor, to), problems) in zip(axes, panels.items(), strict=False):
         _draw_uncertainty(ax, f"{factor} to {to}", problems, window)
     if path is not None:
@@ -119,7 +119,8 @@ def _moving_average(values: np.ndarray, window: int) -> np.ndarray:
     return np.where(n > 0, (sums[at] - sums[before]) / np.maximum(n, 1), np.nan)
 
 
-def _draw_changes(ax: Any, traces: list[History]) -> None:
+def draw_changes(ax: Any, traces: Sequence[History]) -> None:
+    """The change of every sweep, in nats."""
     for k, t in enumerate(traces):
         changes = t.changes
         shown = np.flatnonzero(np.isfinite(changes) & (changes > 0))
@@ -127,6 +128,6 @@ def _draw_changes(ax: Any, traces: list[History]) -> None:
         ax.plot(shown + 1, changes[shown], marker="o", markersize=3, label=label)
     if any((t.changes > 0).any() for t in traces):
         ax.set_yscale("log")
-    ax.set(title="nothing was learned", xlabel="sweep", ylabel="largest change of a belief, nats")
+    ax.set(xlabel="sweep", ylabel="largest change of a belief, nats")
     if len(traces) > 1:
         ax.legend(fontsize="small")

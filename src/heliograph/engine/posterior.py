@@ -153,11 +153,19 @@ class Posterior(ReadablePosterior):
 
     @property
     def structure(self) -> dict[str, str]:
-        """How each of the user's unobserved variables was kept: "joint" with others, or "factorised"."""
-        joint = {k for kind in self._compiled.blocks for k in kind.factor.block.nodes}
-        joint |= {e.node for p in self._graph.plates for e in p.edges.values() if e.joint}
+        """How each of the user's unobserved variables was kept: "joint" with others, or "factorised".
+
+        Of a block that was too large to be solved, it says how wrong the estimated standard deviations may be.
+        """
+        words = {e.node: "joint" for p in self._graph.plates for e in p.edges.values() if e.joint}
+        for kind in self._compiled.blocks:
+            words |= dict.fromkeys(kind.factor.block.nodes, "joint")
+            errors = kind.estimated_errors(self._exchange.tables) or {}
+            words |= {
+                k: f"joint, standard deviations with a standard error of {100 * e:.1f} %" for k, e in errors.items()
+            }
         free = [n for n in self._graph.nodes if n.given and not n.fully_observed]
-        return {n.name: "joint" if n.position in joint else "factorised" for n in free}
+        return {n.name: words.get(n.position, "factorised") for n in free}
 
     def covariance(self, a: Variable, b: Variable) -> np.ndarray:
         """The joint covariance of two variables or expressions, of shape ``(*a.shape, *b.shape)``.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from heliograph.engine.drawing import draw_posterior
 from heliograph.engine.showing import compare, digests_of, notes_of, summary_html, summary_text, table_of
 from heliograph.graph.records import Graph
 from heliograph.graph.variable import Variable
@@ -51,6 +52,10 @@ class ReadablePosterior:
 
     def _repr_html_(self) -> str:
         return summary_html(self)
+
+    def plot(self, variables: Sequence[Any] | None = None, axes: Any = None) -> Any:
+        """Draw the marginals of the variables, or of some, with matplotlib; returns the axes."""
+        return draw_posterior(self, variables, axes)
 
     def table(self, probability: float = 0.9) -> Any:
         """Every scalar entry with its mean, sd and central interval: a DataFrame, or a list of rows without pandas."""

@@ -8,6 +8,7 @@ from itertools import count, pairwise
 
 import numpy as np
 
+from heliograph.engine.acceleration import Jumps
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.evidence import log_evidence
@@ -17,6 +18,7 @@ from heliograph.engine.options import StepOptions
 from heliograph.engine.pace import Pace
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.properness import allowed_step
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import status
@@ -54,6 +56,8 @@ class Run:
         self._sequential = options.schedule == "sequential"
         self._tied = tied_plates(compiled.graph, compiled.schedule.sweep) if self._sequential else ()
         self._pace = Pace(options.damping)
+        # fresh draws are no moves that could be extrapolated, and single elements are changed in place
+        self._jumps = Jumps(options.damping is None and not self._sequential and not compiled.learning_plates)
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
@@ -63,6 +67,7 @@ class Run:
         self._jointly = [n.position in joint for n in self._watched]
         self._before: list[Family] = []  # beliefs after the last sweep that was not undone
         self._older: list[Family] | None = None  # and after the one before it
+        self._judged: list[Family] = []  # and after the last one by which the step was judged
         self._at_rest = 0  # sweeps in a row that moved nothing and could not send everything
 
     def _learning(self) -> RunOptions:
@@ -96,7 +101,7 @@ class Run:
             self.tables.own()
         if not self._warm:
             start_messages(self.compiled, self._exchange)
-        self._before = self._beliefs()
+        self._before = self._judged = self._beliefs()
         for sweep in count(1):
             info, last = self._sweep(sweep, start)
             yield info, last and info.settled(self._limit)
@@ -117,6 +122,7 @@ class Run:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
         pace = self._pace
         kept = self.tables.snapshot(copy=self._sequential)
+        jumped = self._jump()
         self._exchange.sweep, self._exchange.replies, self._exchange.began = sweep, {}, {}
         with one_blas_thread():  # entered once here, it costs nothing in every message
             self._send(sweep)
@@ -124,27 +130,49 @@ class Run:
         moved = motion(self._watched, beliefs, self._before)
         moved = moved._replace(broken=moved.broken and pace.adaptive)
         change, to_go = pace.undamped(moved.change), np.inf
-        if moved.broken:
+        missed = jumped and self._jumps.missed(change, moved.broken)
+        if missed or moved.broken:
             self.tables.restore(kept, copy=self._sequential)
+            moved = moved._replace(broken=True)
         elif self._older is not None and change <= max(self._limit, 4.0 * self._exchange.counts.noise):
             to_go = self._to_go(beliefs, self._before, self._older)
             if pace.damping:  # the beliefs are at rest with damping; would they be without?
                 change = max(change, self._undamped_change(beliefs))
         info = self._info(sweep, moved, change, to_go, start)
         self.trace.sweeps.append(info)
-        stuck = moved.broken and pace.exhausted
-        if moved.broken:
+        if missed:
+            self._before = self._beliefs()
+        elif moved.broken:
             pace.failed()
         else:
-            older = self._older
-            pace.note(change, lambda: older is not None and drifting(beliefs, self._before, older))
+            self._jumps.note(self._before, beliefs, self.tables, pace.step, info)
+            if not jumped and pace.note(change, lambda n: drifting(beliefs, self._before, self._judged, n)):
+                self._judged = beliefs
             self._older, self._before = self._before, beliefs
-        return info, self._is_last(info, stuck)
+        return info, self._is_last(info)
 
-    def _is_last(self, info: SweepInfo, stuck: bool) -> bool:
+    def _jump(self) -> bool:
+        """Go to the state that the last sweeps are heading for, if it is time and every belief is a distribution there."""
+        there = self._jumps.suggested(self._limit)
+        if there is None:
+            return False
+        kept = self.tables.snapshot(copy=False)
+        self.tables.restore(there, copy=False)
+        for task in self.compiled.joint_tasks:
+            self.compiled.send(self._exchange, task)
+        beliefs = self._beliefs()
+        lost = any(allowed_step(b, b, a) is not None for a, b in zip(beliefs, self._before, strict=True))
+        if lost or not np.isfinite(motion(self._watched, beliefs, self._before).change):
+            self.tables.restore(kept, copy=False)
+            self._jumps.forget()
+            return False
+        self._before, self._older, self._judged = beliefs, None, beliefs
+        return True
+
+    def _is_last(self, info: SweepInfo) -> bool:
         """Return whether to stop: by the rule, or because no further sweep could change anything."""
         self._at_rest = self._at_rest + 1 if info.n_unsent and info.change <= self._limit else 0
-        stuck |= self._rule.limit is not None and self._at_rest >= _AT_REST
+        stuck = self._rule.limit is not None and self._at_rest >= _AT_REST
         return stuck or (self._rule(info) and not (info.rolled_back and np.isfinite(info.change)))
 
     def _send(self, sweep: int) -> None:

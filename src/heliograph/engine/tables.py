@@ -44,7 +44,7 @@ class Tables:
         self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
         self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
         self._observed: dict[tuple[int, str], Family] = {}
-        self.n_changes = 0  # by which a block sees whether what it received is still the same
+        self.state = object()  # another one after every change, by which a block sees whether it was told anything new
         for plate in graph.plates:
             for port, edge in plate.edges.items():
                 self._meets[edge.node].append((plate, port))
@@ -130,7 +130,7 @@ class Tables:
     # ---- writing ------------------------------------------------------------------------------------------------
     def store(self, plate: Plate, port: str, message: Family, rows: Rows) -> None:
         """Record a message; the node's total follows."""
-        self.n_changes += 1
+        self.state = object()
         key = (plate.position, port)
         edge = plate.edges[port]
         if rows is None:
@@ -175,7 +175,7 @@ class Tables:
         node = self.graph.nodes[edge.node]
         self.sent[plate.position, port] = message if edge.index is None else scattered(node, edge.index, message)
         self.absorbed[plate.position] = absorbed
-        self.n_changes += 1
+        self.state = object()
         self._total.pop(edge.node, None)
 
     def shift_shared(
@@ -195,7 +195,7 @@ class Tables:
             a[rows] = b
         changed = total.from_naturals(total.naturals)  # a new value, so that cached moments are not taken for its own
         self._total[edge.node] = changed
-        self.n_changes += 1
+        self.state = object()
         return changed
 
     # ---- whole states -------------------------------------------------------------------------------------------
@@ -212,13 +212,14 @@ class Tables:
         self.sent, self.absorbed = _kept(snapshot.sent, copy), _kept(snapshot.absorbed, copy)
         self._scattered = _kept(snapshot.scattered, copy)
         self._total = {}
-        self.n_changes += 1
+        self.state = object()
 
     def view(self, copy: bool) -> Tables:
         """A second table of the same messages, which later sweeps leave alone."""
         other = Tables.__new__(Tables)
         other.__dict__.update(self.__dict__)
         other.restore(self.snapshot(copy), copy=False)
+        other.state = self.state
         if not copy:
             other._total = dict(self._total)
         return other

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.engine.plotting import plot_trace
+from heliograph.engine.plotting import draw_changes, plot_trace
 from heliograph.engine.sweep_info import Invocation, SweepInfo
 from heliograph.families.tables import html_table
 
@@ -69,9 +69,13 @@ class Trace:
         ]
         return html_table(head, rows, [repr(self)])
 
-    def plot(self, path: str | None = None, window: int = 100) -> Any:
+    def plot(self, path: str | None = None, window: int = 100, ax: Any = None) -> Any:
         """The paper's figure of temporal uncertainty: log predictive variance of every message, asks marked.
 
-        Runs without learned factors show the change per sweep instead. Returns the matplotlib figure.
+        Runs without learned factors show the change per sweep instead. Returns the matplotlib figure. With `ax`, the change per
+        sweep is drawn on these axes, which are returned.
         """
+        if ax is not None:
+            draw_changes(ax, [self])
+            return ax
         return plot_trace(self, path, window)

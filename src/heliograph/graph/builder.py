@@ -15,11 +15,13 @@ from heliograph.families import Family
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
-from heliograph.graph.hyper_words import half_cauchy, half_normal, lkj, log_normal, uniform
+from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
 from heliograph.graph.language import continuous, discrete, functions, linear, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.spread import Spread
+from heliograph.graph.layout import draw_graph
 from heliograph.graph.observing import give, name_data
+from heliograph.graph.process_words import gp
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
 from heliograph.graph.structures import chain, mixture
@@ -116,8 +118,9 @@ class Builder:
     half_normal = half_normal
     half_cauchy = half_cauchy
     log_normal = log_normal
-    uniform = uniform
+    flat = flat
     lkj = lkj
+    gp = gp
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
@@ -277,6 +280,10 @@ class Builder:
     def to_dot(self) -> str:
         """The graph in graphviz' language, plates as boxes."""
         return render_dot(self.graph)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the factor graph with matplotlib, parents above children; returns the axes."""
+        return draw_graph(self.graph, ax)
 
     def to_png(self, path: str | Path) -> Path:
         """Draw the graph with graphviz' ``dot`` program, where it is installed."""

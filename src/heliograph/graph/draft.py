@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -47,8 +47,8 @@ class Draft:
         whose observed values make it.
     data
         What the user named, to be given again.
-    hypers
-        The hyper-parameters.
+    hypers, values
+        The hyper-parameters, and the values of those that are not at their reference.
     tape
         The calls that made the model, of `graph.tape`.
     """
@@ -62,6 +62,7 @@ class Draft:
         self.chains: dict[str, Unfolding] = {}  # by name, while they are written
         self.data: dict[str, Data] = {}
         self.hypers: list[Hyper] = []
+        self.values: Mapping[str, np.ndarray] = {}
         self.tape: list[Any] = []
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included

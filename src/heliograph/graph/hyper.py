@@ -146,7 +146,7 @@ def uniform_prior(lower: float, upper: float, shape: tuple[int, ...]) -> HyperPr
     def log_density(u: Array) -> Array:
         return -np.logaddexp(0.0, u) - np.logaddexp(0.0, -u)
 
-    return _each(f"uniform({lower:g}, {upper:g})", shape, 0.0, 1.8, value, log_density)
+    return _each(f"flat({lower:g}, {upper:g})", shape, 0.0, 1.8, value, log_density)
 
 
 def beta_prior(a: float, b: float, shape: tuple[int, ...]) -> HyperPrior:

@@ -15,7 +15,7 @@ from heliograph.graph.symbols import Symbol, has_symbols
 from heliograph.graph.variable import ModelLike, Variable
 from heliograph.numerics.checks import in_words
 
-__all__ = ["half_cauchy", "half_normal", "lkj", "log_normal", "uniform"]
+__all__ = ["flat", "half_cauchy", "half_normal", "lkj", "log_normal"]
 
 
 def half_normal(self: ModelLike, name: str, scale: float = 1.0, *, size: Any = None) -> Symbol:
@@ -38,7 +38,7 @@ def log_normal(self: ModelLike, name: str, mean: float = 0.0, sd: float = 1.0, *
     return _made(self, name, hyper.log_normal_prior(middle, _positive(name, "sd", sd), _shape(name, size)))
 
 
-def uniform(self: ModelLike, name: str, lower: float = 0.0, upper: float = 1.0, *, size: Any = None) -> Symbol:
+def flat(self: ModelLike, name: str, lower: float = 0.0, upper: float = 1.0, *, size: Any = None) -> Symbol:
     """A hyper-parameter between two bounds, all values alike: an AR coefficient, a correlation, degrees of freedom."""
     low, high = _number(name, "lower", lower), _number(name, "upper", upper)
     if not low < high:

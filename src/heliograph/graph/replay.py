@@ -6,20 +6,24 @@ the language can say, a hyper-parameter can be part of (decision 0043).
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.factors import Factor
 from heliograph.graph.data import plain
 from heliograph.graph.draft import Draft
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Values, substituted
+from heliograph.graph.tape import Taped
 from heliograph.graph.variable import Variable
 
 __all__ = ["Replay"]
+
+_Handle = tuple[Node, np.ndarray | None, tuple[int, ...]]  # what a variable points to
 
 
 class Replay:
@@ -28,20 +32,22 @@ class Replay:
     Parameters
     ----------
     original
-        The draft of the model as the user wrote it.
+        The model as the user wrote it.
     values
         The values of the hyper-parameters by name.
     fixed
         Names of variables that are given numbers, too.
     """
 
-    def __init__(self, original: Draft, values: Values, fixed: frozenset[str]) -> None:
+    def __init__(self, original: Taped, values: Values, fixed: frozenset[str]) -> None:
         self.draft = Draft()
+        self.draft.values = values
         self._original = original
-        self._values = values
+        self._tape = original.draft.tape
         self._fixed = fixed
         self._nodes: dict[Node, Node] = {}  # of the user's model -> of this one
-        self._n_made = 0  # calls so far
+        self._own: set[Node] = set()
+        self._made: list[tuple[Quantity, _Handle]] = []  # the user's variables, and what they are here
         self.catch_up()
 
     @property
@@ -49,38 +55,70 @@ class Replay:
         """Nodes and plates so far."""
         return self.draft.graph
 
-    def _black_box(self, factor: Factor, arguments: dict[str, Any]) -> Variable:
-        raise ModelError("a factor is called on variables of the model, not on those of a copy of it")
-
     def catch_up(self) -> None:
         """Make the calls that the user has made since."""
-        for call in self._original.tape[self._n_made :]:
-            args = substituted(call.args, self._values, self._counterpart)
-            kwargs = substituted(dict(call.kwargs), self._values, self._counterpart)
-            made = call.function(self.draft, *args, **kwargs)
-            if call.made is not None:
-                self._nodes[call.made.node] = made.node
-            self._n_made += 1
+        start = len(self.draft.tape)
+        if start == len(self._tape):
+            return
+        with self._entered() as before:
+            for call in self._tape[start:]:
+                args = substituted(call.args, self.draft.values, self._counterpart)
+                kwargs = substituted(dict(call.kwargs), self.draft.values, self._counterpart)
+                with self.draft.transaction():
+                    made = call.function(self.draft, *args, **kwargs)
+                self.draft.tape.append(call)
+                if call.made is not None:
+                    here = made.node, made.index, made.shape
+                    before.append((call.made, _handle(call.made)))
+                    self._made.append((call.made, here))
+                    self._nodes[call.made.node] = made.node
+                    self._own.add(made.node)
+                    _point(call.made, here)
+
+    @contextmanager
+    def _entered(self) -> Generator[list[tuple[Quantity, _Handle]], None, None]:
+        """Let the user's model and its variables be this one: functions that are part of a call use them."""
+        old = self._original.draft
+        before = [(x, _handle(x)) for x, _ in self._made]
+        try:
+            self._original.draft = self.draft
+            for x, here in self._made:
+                _point(x, here)
+            yield before
+        finally:
+            self._original.draft = old
+            for x, was in reversed(before):
+                _point(x, was)
 
     def _counterpart(self, x: Any) -> Any:
         """This model's quantity for one of the user's model, or its number where it is fixed; anything else as it is."""
         if not isinstance(x, Quantity):
             return plain(x)
         if x.name in self._fixed:
-            whole = np.asarray(self._values[x.name])
+            whole = np.asarray(self.draft.values[x.name])
             return whole if x.index is None else whole.reshape(-1)[x.index]
         return Quantity(self._node(x.node), x.index)
 
     def _node(self, node: Node) -> Node:
         if node in self._nodes:
             return self._nodes[node]
-        if 0 <= node.position < len(self.graph.nodes):  # found by its name in the user's model
+        if 0 <= node.position < len(self.graph.nodes):  # of this model already, or found by its name in the user's
             found = self.graph.nodes[node.position]
             if found.name == node.name:
                 return found
+        if node in self._own:
+            return node
         raise ModelError(f"variable {node.name!r} was made in a way that cannot be repeated at other hyper-parameters")
 
     def variable(self, x: Quantity) -> Variable:
         """This model's variable for one of the user's model."""
         self.catch_up()
         return Variable(self, self._node(x.node), x.index)
+
+
+def _handle(x: Quantity) -> _Handle:
+    return x.node, x.index, x.shape
+
+
+def _point(x: Quantity, to: _Handle) -> None:
+    x.node, x.index, x.shape = to

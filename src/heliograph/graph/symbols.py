@@ -36,7 +36,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
 
     >>> from heliograph.graph import Builder
     >>> model = Builder()
-    >>> phi = model.uniform("phi", 0.0, 1.0)
+    >>> phi = model.flat("phi", 0.0, 1.0)
     >>> (1 - phi) * [1.0, 2.0]
     Symbol(depends on phi, shape=(2,))
     """
@@ -52,10 +52,13 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def value(self) -> np.ndarray:
-        """Its value at the reference values of the hyper-parameters."""
-        if self.hyper is not None:
-            return self.hyper.prior.value(self.hyper.prior.reference)
-        return self._made_with(None)
+        """Its value where the model is written: at the reference values of the hyper-parameters, or at those of a `Replay`."""
+        if self.hyper is None:
+            return self._made_with(None)
+        values: Values = self.model.draft.values
+        if self.hyper.name in values:
+            return values[self.hyper.name]
+        return self.hyper.prior.value(self.hyper.prior.reference)
 
     def at(self, values: Values) -> np.ndarray:
         """Its value at given values of the hyper-parameters."""

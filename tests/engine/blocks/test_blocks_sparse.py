@@ -13,12 +13,15 @@ from heliograph.engine.blocks.sparse import SparseSystem
 
 
 def use_sparse(monkeypatch):
-    monkeypatch.setattr("heliograph.engine.blocks.plate.system_for", SparseSystem)
+    def sparse(known, rows, n_sites, vectors=(), limits=None):
+        return SparseSystem(known, rows, n_sites, vectors)
+
+    monkeypatch.setattr("heliograph.engine.blocks.plate.system_for", sparse)
 
 
 def use_dense(monkeypatch):
-    def dense(known, rows, n_sites, vectors=()):
-        return DenseSystem(known, rows, n_sites)
+    def dense(known, rows, n_sites, vectors=(), limits=None):
+        return DenseSystem(known, rows, n_sites, vectors)
 
     monkeypatch.setattr("heliograph.engine.blocks.plate.system_for", dense)
 

@@ -99,7 +99,7 @@ def test_the_gradient_at_fixed_messages_is_that_of_the_whole_evidence():
     tau = model.half_normal("tau", 1.0)
     z = model.gaussian("z", model.gaussian("mu", 0.0, sd=3.0), sd=tau, size=30)
     model.poisson("count", log_rate=z, observed=rng.poisson(2.0, 30))
-    evaluator = Evaluator(model.draft, model.draft.hypers, InferOptions(tolerance=1e-6))
+    evaluator = Evaluator(model, model.draft.hypers, InferOptions(tolerance=1e-6))
     for u in (-1.5, 0.0, 1.0):
         point = evaluator.at(np.array([u]), True)
         up, down = (evaluator.at(np.array([u + s]), False).log_density for s in (0.01, -0.01))
@@ -108,7 +108,7 @@ def test_the_gradient_at_fixed_messages_is_that_of_the_whole_evidence():
 
 def test_a_model_at_a_value_is_the_ordinary_model_with_that_number():
     model, _, _, x = schools()
-    at = Replay(model.draft, {"tau": np.asarray(3.0)}, frozenset())
+    at = Replay(model, {"tau": np.asarray(3.0)}, frozenset())
     ordinary = hg.Model()
     mu = ordinary.gaussian("mu", 0.0, sd=5.0)
     y = ordinary.gaussian("x", mu, sd=3.0, size=8)

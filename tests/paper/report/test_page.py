@@ -60,6 +60,20 @@ def test_every_image_says_what_it_shows_and_is_also_a_file_of_two_kinds(report_p
     assert len([f for f in files if f.suffix == ".png"]) == len([f for f in files if f.suffix == ".pdf"]) == len(images)
 
 
+def test_markup_in_a_file_of_results_is_shown_and_not_obeyed(made_up, tmp_path):
+    outcome = made_up.exp3()
+    bad = "<script>alert('x')</script>"
+    outcome.json["methods"][bad] = outcome.json["methods"].pop("neural")
+    outcome.json["settings"][f"{bad}&"] = f'"><img src=x onerror={bad}>'
+    outcome.json["failed"] = {bad: f"ValueError: {bad}"}
+    outcome.json["machine"]["system"] = bad
+    write_outcome(tmp_path, outcome._replace(series={}))
+    page = build(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    assert "<script" not in text and "<img src=x" not in text and text.count("&lt;script&gt;") >= 5
+    assert _parsed(page).open == []
+
+
 def test_an_interrupted_run_is_called_one(made_up, tmp_path):
     outcome = made_up.exp3()
     told = {

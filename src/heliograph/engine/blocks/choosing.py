@@ -4,15 +4,22 @@
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 from heliograph.engine.blocks.dense import DenseSystem
+from heliograph.engine.blocks.planned import PlanRefusedError
+from heliograph.engine.blocks.probed import ProbedSystem
 from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows
 from heliograph.engine.blocks.sparse import SparseSystem
 from heliograph.engine.blocks.system import System
 from heliograph.errors import AccuracyWarning
+from heliograph.numerics.sparse import Budget
 
-__all__ = ["system_for"]
+__all__ = ["Limits", "system_for"]
+
+_FLOPS = 2e10  # operations of a joint solve in a second of one core
+_BYTES = 1e9  # that it may use for each second that it may take
 
 _SMALL = 64  # base scalars up to which a dense system is always the better one
 _DENSE_SPEED = 4.0  # operations of dense linear algebra in the time of one of the sparse solver's
@@ -21,8 +28,24 @@ _LOST = 1e15  # and beyond which it loses all of them
 _OVERHEAD = 4e6  # operations of the sparse solver in the time that its Python takes
 
 
+class Limits(NamedTuple):
+    """What a joint solve may cost, and whether a block beyond that may be estimated."""
+
+    seconds: float = 2.0
+    estimated: bool = True
+
+    @property
+    def budget(self) -> Budget:
+        """In operations and bytes."""
+        return Budget(_FLOPS * self.seconds, _BYTES * self.seconds)
+
+
 def system_for(
-    known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
+    known: tuple[Known, ...],
+    rows: Rows,
+    n_sites: int,
+    vectors: tuple[tuple[Rows, int], ...] = (),
+    limits: Limits = Limits(),  # noqa: B008
 ) -> System:
     """Choose between a dense and a sparse system for the rows of a block.
 
@@ -36,6 +59,8 @@ def system_for(
         How many of them hold sites.
     vectors
         Rows of vector sites, with their dimension.
+    limits
+        What it may cost.
 
     Raises
     ------
@@ -50,8 +75,9 @@ def system_for(
     dense_cost = 2.0 * n * (n**2 + entries) / _DENSE_SPEED  # a factorisation, and its root times every row
     if n <= _SMALL or not any(r.sparse.nnz for r in (*wanted, *(k.rows for k in known))):
         return DenseSystem(known, rows, n_sites, vectors)
+    full = any(len(columns) == n for r in (*wanted, *(k.rows for k in known)) for _, columns in r.dense)
     if n < 3000 and (
-        dense_cost <= _OVERHEAD or spread > _UNRESOLVED
+        full or dense_cost <= _OVERHEAD or spread > _UNRESOLVED
     ):  # a dense system can be careful with such weights
         return DenseSystem(known, rows, n_sites, vectors)
     if spread > _LOST:
@@ -61,7 +87,12 @@ def system_for(
             AccuracyWarning,
             stacklevel=2,
         )
-    sparse = SparseSystem(known, rows, n_sites, vectors)
+    try:
+        sparse = SparseSystem(known, rows, n_sites, vectors, limits.budget)
+    except PlanRefusedError as refused:
+        if not limits.estimated:
+            raise
+        return ProbedSystem(known, rows, n_sites, vectors, refused)
     if n < 3000 and dense_cost < sparse.solver.flops:
         return DenseSystem(known, rows, n_sites, vectors)
     return sparse

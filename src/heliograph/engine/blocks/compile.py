@@ -12,12 +12,23 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from heliograph.engine.blocks.constraints import Elimination, eliminate
 from heliograph.engine.blocks.grouping import DETERMINISTIC, groups, is_gaussian_prior, is_linear
 from heliograph.engine.blocks.records import Block, Known, components
-from heliograph.engine.blocks.rows import Rows, add, apply, base, constants, joined, minus, scale, shifted, take
+from heliograph.engine.blocks.rows import (
+    Rows,
+    add,
+    apply,
+    base,
+    constants,
+    joined,
+    minus,
+    scale,
+    shifted,
+    take,
+)
+from heliograph.engine.blocks.whitening import whitened
 from heliograph.factors import (
     Difference,
     Dot,
@@ -264,29 +275,19 @@ class _Compiler:
         if isinstance(message, Gaussian):
             self.known.append(Known(shifted(rows, -shift / precision), precision))
         else:
-            mean = np.linalg.solve(precision, shift[..., None])[..., 0]
+            mean = np.linalg.solve(precision, shift[..., None])[..., 0] if shift.any() else shift
             self._write_vectors(shifted(rows, -mean.reshape(-1)), precision)
 
     def _write_vectors(self, rows: Rows, precision: np.ndarray) -> None:
-        """Vectors around 0 of a known precision matrix, whitened: ``L'x`` has weight 1 where ``L L'`` is the precision."""
-        n, d, _ = precision.shape
-        diagonal = np.einsum("nii->ni", precision)
-        if not np.any(precision - diagonal[:, :, None] * np.eye(d)):
-            self.known.append(Known(rows, diagonal.reshape(-1)))
-            return
-        root = np.linalg.cholesky(0.5 * (precision + np.swapaxes(precision, 1, 2)))
-        self.log_constant += float(np.log(np.einsum("nii->ni", root)).sum())
-        white = np.swapaxes(root, 1, 2)
-        if n == 1:
-            whitened = apply(white[0], rows)
-        else:
-            whitened = apply(sp.csr_array(sp.block_diag(list(white), format="csr")), rows)
-        self.known.append(Known(whitened, np.ones(n * d)))
+        """Vectors around 0 of a known precision matrix."""
+        known, log_constant = whitened(rows, precision)
+        self.known.append(known)
+        self.log_constant += log_constant
 
 
 def _without(block: Block, gone: Elimination) -> Block:
     """The block over the scalars that are left when constraints have fixed the others."""
-    known = tuple(k._replace(rows=gone.substitute(k.rows)) for k in block.known)
+    known = tuple(Known(gone.substitute(k.rows), k.weight) for k in block.known)
     log_constant = block.log_constant + gone.log_constant
     columns = {k: np.where(c >= 0, gone.kept[c], -1) for k, c in block.base.items()}
     rows = {k: gone.substitute(r) for k, r in block.rows.items()}

@@ -48,6 +48,8 @@ class Solution(NamedTuple):
 class DenseSystem:
     """The linear system of one block."""
 
+    refused = None  # it solves
+
     def __init__(
         self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
     ) -> None:
@@ -55,17 +57,20 @@ class DenseSystem:
 
         `vectors` are the rows of vector sites, with their dimension.
         """
-        whole = joined_known(known, rows.n_columns)
-        self.known = whole._replace(rows=laid_out(whole.rows))
+        self.known = known
         self.shown = laid_out(rows)
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
         self.vectors = tuple(DenseVectors(r, d) for r, d in vectors)
         n = rows.n_columns
         self.precision = np.zeros((n, n))
-        gram_of(self.known.rows).add(self.precision, self.known.weight)
+        for part in known:
+            if part.gram is None:
+                gram_of(laid_out(part.rows)).add(self.precision, part.weight)
+            else:
+                self.precision[np.ix_(part.gram[0], part.gram[0])] += part.gram[1]
         self._gram = gram_of(self.sites)
-        self.shift = known_shift([self.known], rows.n_columns)
+        self.shift = known_shift(known, rows.n_columns)
 
     def solve(self, sites: Sites) -> Solution | None:
         """The joint belief under the sites; None where it is not a distribution."""
@@ -82,7 +87,7 @@ class DenseSystem:
             return None
         solution = self._plain(q, b)
         if solution is None or solution.lost > _CANCELLED:
-            careful = careful_solve(self.known, self.site_rows, sites)
+            careful = careful_solve(joined_known(self.known, len(b)), self.site_rows, sites)
             solution = None if careful is None else Solution(*careful, len(b))
         if solution is None:
             return None
@@ -135,15 +140,20 @@ class DenseSystem:
         """Means of any rows."""
         return rows.constant + image(rows, solution.mean)
 
+    def error(self, rows: Rows, start: int, solution: Solution) -> float:
+        """0: nothing is estimated."""
+        return 0.0
+
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
-        return known_log_density([self.known], solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
+        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
 
 
 def laid_out(rows: Rows) -> Rows:
     """Rows as one dense matrix, where that is small."""
     n, n_columns = len(rows), rows.n_columns
-    if not n or n * n_columns > _LARGEST or not (rows.sparse.nnz or len(rows.dense) > 1):
+    largest = max(_LARGEST, 2 * rows.sparse.nnz)  # what is half full is larger as it is
+    if not n or n * n_columns > largest or not (rows.sparse.nnz or len(rows.dense) > 1):
         return rows
     if rows.sparse.nnz < 0.05 * n * n_columns and n_columns > 64 and not rows.dense:
         return rows

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.choosing import Limits, system_for
 from heliograph.engine.blocks.private import Fold, entries_at, without_private
 from heliograph.engine.blocks.rows import Rows, add, apply, joined, over, scale, shifted, take
 from heliograph.engine.blocks.system import Sites, System
@@ -31,12 +31,12 @@ class _Folded(NamedTuple):
     log_share: float  # sum of log g, and of - log(2 pi v) where a site is exact
 
 
-def folded_system(fold: Fold, rows: Rows, n_sites: int) -> FoldedSystem:
+def folded_system(fold: Fold, rows: Rows, n_sites: int, limits: Limits = Limits()) -> FoldedSystem:  # noqa: B008
     """The system of a block for rows that are wanted in every sweep; only the sites, which come first, may hold private scalars."""
     sites, others = take(rows, np.arange(n_sites)), take(rows, np.arange(n_sites, len(rows)))
     n_left = fold.rest.n_columns
     shown = joined([fold.site_rows, without_private(others, fold.number, n_left)], n_left)
-    return FoldedSystem(fold, system_for(fold.known, shown, n_sites), sites)
+    return FoldedSystem(fold, system_for(fold.known, shown, n_sites, (), limits), sites)
 
 
 class _Opened(NamedTuple):
@@ -53,6 +53,7 @@ class FoldedSystem:
     def __init__(self, fold: Fold, inner: System, site_rows: Rows) -> None:
         """`inner` is of the scalars that are left, `site_rows` are the sites' expressions of all scalars."""
         self.fold, self.inner, self.site_rows = fold, inner, site_rows
+        self.refused = inner.refused
         self.noise = np.bincount(fold.site, fold.weight**2 * fold.variance, len(site_rows))
 
     def solve(self, sites: Sites) -> _Folded | None:
@@ -135,6 +136,10 @@ class FoldedSystem:
         deviation += gain[:, None] * moved[fold.site]
         found[fold.private] = over(fold.rest, left) + fold.rest.constant[:, None] + fold.scale[:, None] * deviation
         return found.T
+
+    def error(self, rows: Rows, start: int, solution: _Folded) -> float:
+        """The largest expected relative error of the standard deviations of some rows, or more than that."""
+        return self.inner.error(rows, start, solution.inner)
 
     def log_mass(self, solution: _Folded) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""

@@ -13,7 +13,8 @@ from heliograph.factors import dot_backward
 
 __all__ = ["Gram", "gram_of"]
 
-_MOST_PAIRS = 8  # pairs of entries per entry, up to which the places of all are kept
+_LONGEST = 8  # entries of a row, on average, up to which its pairs are kept
+_MOST_PAIRS = 2_000_000  # pairs of entries in a row, up to which the places of all are kept
 
 
 class Gram(Protocol):
@@ -28,7 +29,8 @@ def gram_of(rows: Rows) -> Gram:
     """The cheaper of two ways: the places of all pairs of entries where rows are short, else products of matrices."""
     length = np.diff(rows.sparse.indptr)
     n_pairs = int((length**2).sum())
-    return _Pairs(rows) if not rows.dense and n_pairs <= _MOST_PAIRS * rows.sparse.nnz else _Products(rows)
+    short = n_pairs <= min(_MOST_PAIRS, _LONGEST * rows.sparse.nnz)
+    return _Pairs(rows) if short and not rows.dense else _Products(rows)
 
 
 class _Pairs:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+from heliograph.engine.blocks.choosing import Limits
 from heliograph.engine.blocks.compile import find_blocks
 from heliograph.engine.blocks.grouping import with_differences
 from heliograph.engine.blocks.joining import with_joint_ports
 from heliograph.engine.blocks.pairing import with_paired_constraints
 from heliograph.engine.blocks.plate import BlockFactor, port_of
+from heliograph.engine.blocks.probed import EXPECTED_ERROR
 from heliograph.engine.blocks.records import Block
 from heliograph.errors import AccuracyWarning, UnsupportedError
 from heliograph.graph.records import Edge, Graph, Plate
@@ -20,10 +22,11 @@ __all__ = ["with_blocks"]
 _NAMED = 4  # variables that a sentence names
 
 
-def with_blocks(graph: Graph, must: bool = False) -> Graph:
+def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
     """The same model with one plate for every Gaussian block; the nodes keep their positions.
 
-    A block that is too expensive to solve jointly stays as it is, and a warning says so; with `must` that is an error.
+    A block that would take more than `budget` seconds a sweep is estimated by conjugate gradients, or, where that is too
+    expensive too, stays factorised; a warning says so. With `must` either is an error.
     """
     graph = with_differences(graph)
     blocks = find_blocks(graph)
@@ -31,21 +34,7 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
         rewritten = rewrite(graph, blocks)
         if rewritten is not graph:
             graph, blocks = rewritten, find_blocks(rewritten)
-    met = {e.node for p in graph.plates for e in p.edges.values()}
-    factors: list[BlockFactor] = []
-    for block in blocks:
-        outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
-        try:
-            factors.append(BlockFactor(graph, block, met & outside & set(block.nodes)))
-        except TooExpensiveError as error:
-            if must:
-                raise UnsupportedError(f"{_too_expensive(graph, block, error)}; use structure='auto'") from None
-            warnings.warn(
-                f"{_too_expensive(graph, block, error)}; they are factorised instead: correlations are lost, and their "
-                "standard deviations may be too small",
-                AccuracyWarning,
-                stacklevel=2,
-            )
+    factors = _factors(graph, blocks, must, Limits(budget, not must))
     gone = {k for f in factors for k in f.block.plates}
     made = replace(graph, plates=[])
     for plate in graph.plates:
@@ -55,6 +44,35 @@ def with_blocks(graph: Graph, must: bool = False) -> Graph:
         edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
         made.plates.append(Plate(len(made.plates), "block", factor, (), edges))
     return made
+
+
+def _factors(graph: Graph, blocks: list[Block], must: bool, limits: Limits) -> list[BlockFactor]:
+    """The blocks as factors, but for those that are too expensive; a warning says what becomes of a block beyond the limits."""
+    met = {e.node for p in graph.plates for e in p.edges.values()}
+    factors: list[BlockFactor] = []
+    for block in blocks:
+        outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
+        try:
+            factors.append(BlockFactor(graph, block, met & outside & set(block.nodes), limits))
+        except TooExpensiveError as error:
+            if must:
+                raise UnsupportedError(f"{_too_expensive(graph, block, error)}; use structure='auto'") from None
+            warnings.warn(
+                f"{_too_expensive(graph, block, error)}; they are factorised instead: correlations are lost, and their "
+                "standard deviations may be too small",
+                AccuracyWarning,
+                stacklevel=2,
+            )
+    for factor in factors:
+        if factor.refused is not None:
+            warnings.warn(
+                f"{_too_expensive(graph, factor.block, factor.refused)}; their means are found by conjugate gradients, and their "
+                f"standard deviations estimated from random probes, each with an expected error of at most {EXPECTED_ERROR:.0%} "
+                "(posterior.structure has it); there is no evidence. A larger budget= solves them jointly",
+                AccuracyWarning,
+                stacklevel=2,
+            )
+    return factors
 
 
 def _too_expensive(graph: Graph, block: Block, error: TooExpensiveError) -> str:

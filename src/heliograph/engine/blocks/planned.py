@@ -11,23 +11,34 @@ from heliograph.engine.blocks.rows import Rows, take
 from heliograph.engine.blocks.system import Sites
 from heliograph.numerics import sparse
 
-__all__ = ["PlannedSolver", "as_numeric"]
+__all__ = ["PlanRefusedError", "PlannedSolver", "as_numeric"]
+
+
+class PlanRefusedError(sparse.TooExpensiveError):
+    """A joint solve beyond the budget, with its plan."""
+
+    def __init__(self, plan: sparse.Plan) -> None:
+        super().__init__(f"a joint solve takes {plan.flops:.1e} operations and {plan.bytes:.1e} bytes")
+        self.plan = plan
 
 
 class PlannedSolver:
     """A `Solver` by `heliograph.numerics.sparse`."""
 
     def __init__(
-        self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...]
+        self,
+        known: tuple[Known, ...],
+        rows: Rows,
+        n_sites: int,
+        vectors: tuple[tuple[Rows, int], ...],
+        budget: sparse.Budget | None = None,
     ) -> None:
         """As `SparseSystem`. Raises `sparse.TooExpensiveError` beyond the budget."""
         fixed, queried = [as_numeric(k.rows) for k in known], as_numeric(rows)
         parts = [as_numeric(r, d) for r, d in vectors]
-        self.plan = sparse.analyse([*fixed, queried, *parts])
+        self.plan = sparse.analyse([*fixed, queried, *parts], budget=budget)
         if not self.plan.affordable:
-            raise sparse.TooExpensiveError(
-                f"a joint solve takes {self.plan.flops:.1e} operations and {self.plan.bytes:.1e} bytes"
-            )
+            raise PlanRefusedError(self.plan)
         self.flops = self.plan.flops
         self._shown = sparse.place(self.plan, queried)
         self._sites = self._shown

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from heliograph.engine.blocks.choosing import system_for
+from heliograph.engine.blocks.choosing import Limits, system_for
 from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
 from heliograph.engine.blocks.folding import folded_system
 from heliograph.engine.blocks.private import Fold, fold_of, private_nodes
@@ -24,6 +24,7 @@ from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, caviti
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
+from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["BlockFactor", "Joint", "port_of", "vector_beliefs"]
 
@@ -65,7 +66,7 @@ class BlockFactor(Factor):
     name = "block"
     families: ClassVar = {}
 
-    def __init__(self, graph: Graph, block: Block, sites: set[int]) -> None:
+    def __init__(self, graph: Graph, block: Block, sites: set[int], limits: Limits = Limits()) -> None:  # noqa: B008
         """`sites` are the nodes at which other factors meet the block."""
         self.block = block
         nodes = [n for n in (graph.nodes[k] for k in block.nodes) if not n.fully_observed]
@@ -88,9 +89,14 @@ class BlockFactor(Factor):
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
         vectors = tuple((self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites)
         if fold is None:
-            self.system = system_for(block.known, rows, self.n_sites, vectors)
+            self.system = system_for(block.known, rows, self.n_sites, vectors, limits)
         else:
-            self.system = folded_system(fold, rows, self.n_sites)
+            self.system = folded_system(fold, rows, self.n_sites, limits)
+
+    @property
+    def refused(self) -> TooExpensiveError | None:
+        """Why the block is estimated and not solved; None where it is solved."""
+        return self.system.refused
 
     @property
     def cost(self) -> float:

@@ -40,7 +40,7 @@ def private_nodes(block: Block, candidates: Iterable[int], site_rows: Rows) -> l
     n = block.n_columns
     in_sites, in_known = np.bincount(site_rows.sparse.indices, minlength=n), np.zeros(n, dtype=int)
     solved_for = np.zeros(n, dtype=bool)  # scalars that some row can be solved for
-    for rows, _ in block.known:
+    for rows, _, _ in block.known:
         s = rows.sparse
         in_known += np.bincount(s.indices, minlength=n)
         solved_for[s.indices[s.data != 0]] = True
@@ -52,7 +52,7 @@ def private_nodes(block: Block, candidates: Iterable[int], site_rows: Rows) -> l
     place = np.full(n, -1)
     for k in chosen:
         place[block.base[k]] = k
-    for rows, _ in block.known:  # two that share their row can not both be solved for
+    for rows, _, _ in block.known:  # two that share their row can not both be solved for
         row, node, _ = entries_at(rows, place)
         shared = np.bincount(row, minlength=len(rows))[row] > 1
         chosen = [k for k in chosen if k not in set(node[shared].tolist())]
@@ -72,7 +72,7 @@ def fold_of(block: Block, nodes: list[int], site_rows: Rows) -> Fold:
     known: list[Known] = []
     solved: list[Rows] = []
     order = np.zeros(0, dtype=int)
-    for rows, weight in block.known:
+    for rows, weight, gram in block.known:
         row, column, value = entries_at(rows, place)
         scales[column], variance[column] = 1.0 / value, 1.0 / weight[row]
         order = np.concatenate([order, column])
@@ -81,7 +81,8 @@ def fold_of(block: Block, nodes: list[int], site_rows: Rows) -> Fold:
         kept[row] = False
         if kept.any():
             rest = None if kept.all() else np.flatnonzero(kept)
-            known.append(Known(without_private(take(rows, rest), number, n_left), weight[kept]))
+            gram = None if gram is None or rest is not None else (number[gram[0]], gram[1])
+            known.append(Known(without_private(take(rows, rest), number, n_left), weight[kept], gram))
     back = np.empty(p, dtype=int)
     back[order] = np.arange(p)
     rests = scale(take(joined(solved, n_left), back), -scales)

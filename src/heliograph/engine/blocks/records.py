@@ -21,6 +21,9 @@ class Known(NamedTuple):
 
     rows: Rows
     weight: np.ndarray  # (n,) precisions
+    gram: tuple[np.ndarray, np.ndarray] | None = (
+        None  # scalars (k,) and ``A' diag(weight) A`` over them, where it is at hand
+    )
 
 
 def joined_known(known: Sequence[Known], n_columns: int) -> Known:
@@ -34,7 +37,7 @@ def joined_known(known: Sequence[Known], n_columns: int) -> Known:
 def known_shift(known: Sequence[Known], n_columns: int) -> np.ndarray:
     """The information ``A' diag(weight) (0 - constant)`` of the rows of known weight."""
     total = np.zeros(n_columns)
-    for rows, weight in known:
+    for rows, weight, _ in known:
         if rows.constant.any():
             total -= pull(rows, weight * rows.constant)
     return total
@@ -43,7 +46,7 @@ def known_shift(known: Sequence[Known], n_columns: int) -> np.ndarray:
 def known_log_density(known: Sequence[Known], mean: np.ndarray) -> float:
     """``log`` density of the rows of known weight at values of the base scalars."""
     total = 0.0
-    for rows, weight in known:
+    for rows, weight, _ in known:
         gap = rows.constant + image(rows, mean)
         total += 0.5 * float(np.log(weight).sum() - len(gap) * _LOG_2PI - (weight * gap) @ gap)
     return total

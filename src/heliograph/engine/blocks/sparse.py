@@ -85,8 +85,15 @@ class SparseSolution:
 class SparseSystem:
     """The linear system of one block."""
 
+    refused = None  # it solves
+
     def __init__(
-        self, known: tuple[Known, ...], rows: Rows, n_sites: int, vectors: tuple[tuple[Rows, int], ...] = ()
+        self,
+        known: tuple[Known, ...],
+        rows: Rows,
+        n_sites: int,
+        vectors: tuple[tuple[Rows, int], ...] = (),
+        budget: sparse.Budget | None = None,
     ) -> None:
         """`rows` are those whose marginals are wanted in every sweep; the first `n_sites` of them hold sites.
 
@@ -95,7 +102,7 @@ class SparseSystem:
         self.known, self.shown = known, rows
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         line = line_solver(known, rows, n_sites, vectors)
-        self.solver: Solver = PlannedSolver(known, rows, n_sites, vectors) if line is None else line
+        self.solver: Solver = PlannedSolver(known, rows, n_sites, vectors, budget) if line is None else line
         self._vectors = vectors
         self._shift = known_shift(known, rows.n_columns)
 
@@ -172,6 +179,10 @@ class SparseSystem:
             half = np.linalg.lstsq(solution.gain, draws.T, rcond=None)[0]
             draws = draws - (solution.gain @ half).T
         return solution.mean + draws
+
+    def error(self, rows: Rows, start: int, solution: SparseSolution) -> float:
+        """0: nothing is estimated."""
+        return 0.0
 
     def log_mass(self, solution: SparseSolution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from heliograph.engine.blocks.rows import Rows, take
+from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["Cavities", "Sites", "System", "VectorSites", "cavities_of"]
 
@@ -46,6 +47,15 @@ class System(Protocol):
     @property
     def site_rows(self) -> Rows:
         """The expressions that hold sites."""
+        ...
+
+    @property
+    def refused(self) -> TooExpensiveError | None:
+        """Why the system estimates and does not solve; None where it solves."""
+        ...
+
+    def error(self, rows: Rows, start: int, solution: Any) -> float:
+        """The largest expected relative error of the standard deviations of rows that `start` among the shown ones."""
         ...
 
     def solve(self, sites: Sites) -> Any | None:

@@ -46,8 +46,8 @@ class Piece(NamedTuple):
 
 def pieces_of(port: str, tuples: Tuples) -> list[Piece]:
     """The tuples of a node, those with the same variables open together."""
-    seen = tuples.variables < 0
-    code = (seen * 2 ** np.arange(seen.shape[1])).sum(axis=1)
+    seen: np.ndarray = np.less(tuples.variables, 0)
+    code = seen.astype(int) @ (2 ** np.arange(seen.shape[1]))
     found: list[Piece] = []
     for c in np.flatnonzero(np.bincount(code)):
         rows = np.flatnonzero(code == c)

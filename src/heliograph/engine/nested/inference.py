@@ -90,14 +90,14 @@ def _check_number(hypers: Sequence[Hyper]) -> None:
 def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosterior:
     """The posterior of a model with hyper-parameters."""
     chosen, fixed = chosen_hypers(model, options.integrate)
-    evaluator, pinned, effort = Evaluator(model.draft, [*chosen, *fixed], options), {}, None
+    evaluator, pinned, effort = Evaluator(model, [*chosen, *fixed], options), {}, None
     if fixed:
         best = best_point(evaluator)
         if not chosen:
             return _at_best(model, evaluator, best)
         pinned = {h.name: v for h in fixed for v in [values_of([*chosen, *fixed], best.u)[h.name]]}
         effort = evaluator.effort
-        evaluator = Evaluator(model.draft, chosen, options, pinned, centre=best.u[: sum(h.prior.n for h in chosen)])
+        evaluator = Evaluator(model, chosen, options, pinned, centre=best.u[: sum(h.prior.n for h in chosen)])
     whole = explore(evaluator)
     if effort is not None:
         evaluator.effort = type(effort)(*(a + b for a, b in zip(effort, evaluator.effort, strict=True)))

@@ -24,6 +24,7 @@ _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, f
 _DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
 _APART = 3.0  # whitened distance from a mode, beyond which another start is worth a look
 _SAME = 1.5  # within which a climb has come to a mode that is known
+_SLOPED = 4  # dimensions from which a coarse lattice needs gradients as well
 _CLOSE = 0.05  # whitened distance of two points of which one is enough
 
 
@@ -116,11 +117,11 @@ def _rises_to_one(here: Point, frames: list[tuple[Frame, Point]]) -> bool:
 # ---- one region -----------------------------------------------------------------------------------------------------
 def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame], seed: int) -> Region:
     """Flood the surroundings of one mode."""
+    d = len(frame.centre)
 
     def evaluate(places: list[np.ndarray]) -> list[Point]:
-        return [evaluator.at(u, False) for u in places]
+        return [evaluator.at(u, d >= _SLOPED) for u in places]
 
-    d = len(frame.centre)
     before = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     found = flood(frame, [top], before, evaluate, _MOST[d])  # type: ignore[arg-type]
     lattice = {id(p): place for place, p in found.reached.items()}
@@ -135,7 +136,8 @@ def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, ot
     z = frame.whitened(np.array([p.u for p in use]))
     log_density = np.array([p.log_density for p in use])
     top = log_density.max()
-    surrogate = fit(z, log_density - top + 0.5 * (z**2).sum(axis=1))
+    slopes = np.array([p.gradient for p in use]) @ frame.axes + z
+    surrogate = fit(z, log_density - top + 0.5 * (z**2).sum(axis=1), slopes)
     nodes = integrate(surrogate, z, found.spacing, seed)
     mine = (
         np.array([_nearest_is(frame, others, u) for u in frame.at(nodes.z)]) if others else np.ones(len(nodes.z), bool)

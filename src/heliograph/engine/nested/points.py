@@ -16,8 +16,8 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
 from heliograph.engine.tables import Snapshot
 from heliograph.errors import HeliographError
+from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
-from heliograph.graph.draft import Draft
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph
 from heliograph.graph.replay import Replay
@@ -25,7 +25,7 @@ from heliograph.graph.symbols import Values
 
 __all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
 
-_STEP = 1e-3  # of a prior's width, for central differences at fixed messages
+_STEP = 2e-3  # of a prior's width, for central differences at fixed messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,7 @@ class Point:
     u: np.ndarray  # (d,) on the unconstrained scale
     log_density: float  # log evidence + log prior of u; -inf where EP gave nothing
     gradient: np.ndarray  # (d,) of the log density; NaN where it was not wanted
+    bend: np.ndarray | None = None  # (d,) second derivatives at fixed messages
     model: Replay | None = None
     posterior: Posterior | None = None
     graph: Graph | None = None  # of the run
@@ -78,7 +79,7 @@ class Evaluator:
 
     def __init__(
         self,
-        draft: Draft,
+        model: Builder,
         hypers: Sequence[Hyper],
         options: InferOptions,
         pinned: Values | None = None,
@@ -89,8 +90,8 @@ class Evaluator:
         self._pinned = dict(pinned or {})
         self.points: list[Point] = []
         self.effort = Effort()
-        self._draft = draft
-        pinned_variables = {h.name for h in draft.hypers if h.variable and h.name in self._pinned}
+        self._model = model
+        pinned_variables = {h.name for h in model.draft.hypers if h.variable and h.name in self._pinned}
         self._fixed = frozenset({h.name for h in hypers if h.variable} | pinned_variables)
         seed = options.seed
         if isinstance(seed, np.random.Generator):  # one draw, so that every value meets the same randomness
@@ -120,7 +121,7 @@ class Evaluator:
             with warnings.catch_warnings():
                 if not first:
                     warnings.simplefilter("ignore")  # the first point has said it
-                model = self._model(u)
+                model = self._replay(u)
                 posterior, graph = self._run(model, u)
                 log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
@@ -129,18 +130,19 @@ class Evaluator:
             return nothing
         if not np.isfinite(log_evidence):
             return nothing
-        point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, model, posterior, graph)
+        point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, None, model, posterior, graph)
         if not gradient:
             return point
-        return replace(point, gradient=self._gradient(u, posterior.messages()))
+        slope, bend = self._derivatives(u, posterior.messages(), point.log_density)
+        return replace(point, gradient=slope, bend=bend)
 
-    def _model(self, u: np.ndarray) -> Replay:
-        return Replay(self._draft, {**self._pinned, **values_of(self.hypers, u)}, self._fixed)
+    def _replay(self, u: np.ndarray) -> Replay:
+        return Replay(self._model, {**self._pinned, **values_of(self.hypers, u)}, self._fixed)
 
     def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
         graph = model.graph.snapshot()
         check_graph(graph)
-        compiled = compile_model(graph, self._options.structure)
+        compiled = compile_model(graph, self._options.structure, self._options.budget)
         warm = self._nearest(u)
         run = Run(compiled, self._options, warm)
         if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
@@ -157,14 +159,17 @@ class Evaluator:
         return near.posterior.messages()
 
     # ---- the gradient at fixed messages ---------------------------------------------------------------------
-    def _gradient(self, u: np.ndarray, messages: Snapshot) -> np.ndarray:
-        """Central differences of EP's log evidence at fixed messages: at a fixed point it does not change with them."""
-        steps = np.diag(_STEP * self.width)
-        found = [(self._frozen(u + s, messages) - self._frozen(u - s, messages)) / (2.0 * s.sum()) for s in steps]
-        return np.array(found)
+    def _derivatives(self, u: np.ndarray, messages: Snapshot, middle: float) -> tuple[np.ndarray, np.ndarray]:
+        """Central differences of EP's log evidence at fixed messages: at a fixed point it does not change with them.
+
+        The first are those of the whole evidence; the second leave out that the messages would follow, and are a first guess.
+        """
+        step = _STEP * self.width
+        ends = np.array([[self._frozen(u + sign * s, messages) for sign in (1.0, -1.0)] for s in np.diag(step)])
+        return (ends[:, 0] - ends[:, 1]) / (2.0 * step), (ends.sum(axis=1) - 2.0 * middle) / step**2
 
     def _frozen(self, u: np.ndarray, messages: Snapshot) -> float:
         self.effort = self.effort._replace(n_frozen=self.effort.n_frozen + 1)
-        graph = self._model(u).graph.snapshot()
-        run = Run(compile_model(graph, self._options.structure), self._options, messages)
+        graph = self._replay(u).graph.snapshot()
+        run = Run(compile_model(graph, self._options.structure, self._options.budget), self._options, messages)
         return run.log_evidence() + log_prior(self.hypers, u)

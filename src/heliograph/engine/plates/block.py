@@ -37,7 +37,7 @@ class BlockPlate:
     def __init__(self, plate: Plate, factor: BlockFactor) -> None:
         self.plate = plate
         self.factor = factor
-        self._latest: tuple[Tables, int, Joint | None] | None = None  # the messages, and the belief under them
+        self._latest: tuple[object, Joint | None] | None = None  # the state of the messages, and the belief under them
 
     def reads(self, to: str) -> tuple[str, ...]:
         """The ports with sites that are connected with this one."""
@@ -94,13 +94,24 @@ class BlockPlate:
         joint = self.joint(tables)
         return {} if joint is None else {n: m for n, m in self.factor.centres(joint).items() if n in known}
 
+    def estimated_errors(self, tables: Tables) -> dict[int, float] | None:
+        """The largest expected relative error of a standard deviation of each node; None where the block is solved."""
+        system = self.factor.system
+        if system.refused is None:
+            return None
+        joint = self.joint(tables)
+        return {
+            p.node: np.inf if joint is None else system.error(p.rows, p.start, joint.solution)
+            for p in self.factor.at.values()
+        }
+
     # ---- the joint belief -----------------------------------------------------------------------------------
     def joint(self, tables: Tables) -> Joint | None:
         """The joint belief under the messages of a table; None where it is not a distribution."""
-        if self._latest is not None and self._latest[0] is tables and self._latest[1] == tables.n_changes:
-            return self._latest[2]
+        if self._latest is not None and self._latest[0] is tables.state:
+            return self._latest[1]
         joint = self.factor.solve(self.sites(tables))
-        self._latest = tables, tables.n_changes, joint
+        self._latest = tables.state, joint
         return joint
 
     def narrow(self, tables: Tables) -> Narrow | None:
@@ -137,7 +148,7 @@ class BlockPlate:
     def _store(self, tables: Tables, port: str, joint: Joint | None) -> None:
         site = tables.others(self.plate, port) if port in self.factor.site_ports else None
         tables.store(self.plate, port, self.factor.answer(port, site, joint), None)
-        self._latest = tables, tables.n_changes, joint  # what a block says does not change what it was told
+        self._latest = tables.state, joint  # what a block says does not change what it was told
 
 
 def _precision_of(site: Family, weight: float) -> Family:

@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["Evaluated", "Frame", "Peak", "climb", "whiten"]
 
-_ENOUGH = 5e-3  # nats that the quadratic model still promises, below which a climb ends
+_ENOUGH = 5e-3  # nats per dimension that the quadratic model still promises, below which a climb ends
 _LONGEST = 1.5  # widths of the prior that one step may go in any coordinate
 _FIRST = 0.5  # and the first step, when nothing is known of the curvature
 _SHORTEST = 1e-3  # of a step, below which a line search gives up
@@ -32,6 +32,11 @@ class Evaluated(Protocol):
     @property
     def gradient(self) -> np.ndarray:
         """Its gradient, ``(d,)``; NaN where it was not wanted."""
+        ...
+
+    @property
+    def bend(self) -> np.ndarray | None:
+        """A guess at its second derivative along every coordinate, ``(d,)``, where there is one."""
         ...
 
 
@@ -86,12 +91,13 @@ def climb(
         Whether a point is in a region that is known already, where the climb may end.
     """
     here = evaluate(start, True)
-    inverse, fresh = np.diag(0.3 * width**2), True
+    bend = np.zeros(len(width)) if here.bend is None else np.where(np.isfinite(here.bend), -here.bend, 0.0)
+    inverse, fresh = np.diag(1.0 / np.maximum(bend, 2.0 / width**2)), True
     for step in range(most):
         slope = here.gradient
         if known is not None and known(here.u):
             return Peak(here, inverse, step)
-        if not fresh and slope @ inverse @ slope < _ENOUGH:
+        if not fresh and slope @ inverse @ slope < _ENOUGH * len(width):
             return Peak(here, inverse, step)
         there = _search(evaluate, here, inverse @ slope, (_FIRST if fresh else _LONGEST) * width)
         moved, turned = there.u - here.u, here.gradient - there.gradient
@@ -121,8 +127,8 @@ def _updated(inverse: np.ndarray, moved: np.ndarray, turned: np.ndarray, fresh: 
     along = float(moved @ turned)
     if along <= 1e-10:
         return 2.0 * inverse
-    if fresh:
-        inverse = inverse * (along / float(turned @ inverse @ turned))
+    if fresh:  # as long as what was seen along the first step
+        inverse = inverse * np.clip(along / float(turned @ inverse @ turned), 0.2, 5.0)
     left = np.eye(len(moved)) - np.outer(moved, turned) / along
     return left @ inverse @ left.T + np.outer(moved, moved) / along
 

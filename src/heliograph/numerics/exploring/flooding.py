@@ -13,18 +13,12 @@ from heliograph.numerics.exploring.surrogate import fit
 
 __all__ = ["Flood", "flood", "spacing_of"]
 
-_SPACING = {1: 1.0, 2: 1.5, 3: 1.5, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
-_FRONT = {
-    1: 0.01,
-    2: 0.02,
-    3: 0.03,
-    4: 0.06,
-    5: 0.1,
-    6: 0.1,
-}  # share of the mass beyond the evaluated points, at the end
+_SPACING = {1: 1.0, 2: 1.6, 3: 1.5, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
+# share of the mass beyond the evaluated points, at the end
+_FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.1, 6: 0.1}
 _ROUND = 4  # points that are evaluated at a time
 # chosen on eight schools with three priors and on Poisson random effects
-_SIDE = 0.006  # one dimension: share of the mass beyond the last rung of a side, at the end
+_SIDE = 0.008  # one dimension: share of the mass beyond the last rung of a side, at the end
 _DROP = 1.2  # nats between two rungs in a tail
 _CLIFF = 4.0  # nats between two rungs that call for one between them
 _COUNTS = 4.0  # nats below the top, where the higher of the two still holds something

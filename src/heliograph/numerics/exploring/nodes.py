@@ -17,6 +17,7 @@ _SOBOL = 12  # 2 ** 12 points in more than two dimensions
 _DF = 6.0  # degrees of freedom of the proposal
 _TAIL = 5.0  # spacings to which the fine lattice goes beyond what was evaluated
 _SLOWEST = -0.2  # nats per whitened standard deviation: a tail falls at least so fast, or its mass would not be known
+_STEEPEST = 1.5  # bend of a tail, at the most: that of a Gaussian is 1
 _NOTHING = 1e-8  # of the mass: nodes with less are left out
 
 
@@ -31,8 +32,8 @@ class Nodes(NamedTuple):
 def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: int = 0) -> Nodes:
     """Integrate ``exp(surrogate(z) - |z|^2 / 2)``.
 
-    Where nothing was evaluated, the log density falls along rays from the origin as it does at the edge: in proportion to the
-    distance. The tails of log scales do so exactly, and those of Gaussians hold little there.
+    Where nothing was evaluated, the log density falls along rays from the origin as it does at the edge, with the slope and the
+    bend that it has there: none in the tails of log scales, a Gaussian's in others.
 
     Parameters
     ----------
@@ -69,8 +70,10 @@ def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np
         ray, edge, beyond = ray[out], edge[out], (length - edge)[out]
         at_edge = inside(edge[:, None] * ray)
         step = 0.5 * spacing
-        slope = (at_edge - inside((edge - step)[:, None] * ray)) / step
-        value[out] = at_edge + np.minimum(slope, _SLOWEST) * beyond
+        before, earlier = (inside((edge - k * step)[:, None] * ray) for k in (1, 2))
+        bend = np.clip((at_edge - 2.0 * before + earlier) / step**2, -_STEEPEST, 0.0)
+        slope = (at_edge - before) / step + 0.5 * bend * step
+        value[out] = at_edge + np.minimum(slope, _SLOWEST) * beyond + 0.5 * bend * beyond**2
     return value
 
 

@@ -24,6 +24,7 @@ The precision of x is then ``prior + A' diag(tau) A`` and its information vector
 | `gaussian_log_evidence` | the part of the evidence that is the block's own |
 | `schur` | what a part of the data knows of the variables that it shares |
 | `prepare`, `estimate` | means and variances by conjugate gradients where `Plan.affordable` is false |
+| `solve_iteratively`, `information_noise` | single solves, and draws, there |
 
 EP with these pieces. Three skills have N(0, 1) priors; 0 beat 1 and 1 beat 2, each with probability Phi(difference):
 
@@ -57,6 +58,7 @@ from heliograph.numerics.sparse.batched import NotPositiveDefiniteError
 from heliograph.numerics.sparse.evidence import gaussian_log_evidence
 from heliograph.numerics.sparse.factor import Factor, covariance, factorise, sample, schur, solve
 from heliograph.numerics.sparse.inverse import Inverse, invert, variances
+from heliograph.numerics.sparse.iterating import information_noise, solve_iteratively
 from heliograph.numerics.sparse.placing import Placed, core_precision, gram, place
 from heliograph.numerics.sparse.plan import Budget, Plan, TooExpensiveError, analyse
 from heliograph.numerics.sparse.probes import Estimate, Prober, estimate, prepare
@@ -95,6 +97,7 @@ __all__ = [
     "gaussian_log_evidence",
     "gram",
     "information",
+    "information_noise",
     "invert",
     "make_rows",
     "place",
@@ -102,5 +105,6 @@ __all__ = [
     "sample",
     "schur",
     "solve",
+    "solve_iteratively",
     "variances",
 ]

@@ -21,7 +21,7 @@ QUICK: dict[str, Any] = {
     "standardise": "whole",
     "splits": None,
     "sweeps": 10,
-    "particles": 10_000,  # of sampling and of every learner's oracle alike
+    "particles": 50_000,  # of sampling and of every learner's oracle alike
     "methods": METHODS,
     "columns": {name: kjit_settings("exp5", name) for name in KJIT},
     "operators": {"neural": {"messages": 1200, "max_iter": 150}},

@@ -55,7 +55,7 @@ def assemble_sequences(
         row["total_evaluations"] = int(sum(row["evaluations"]))
         if mine[0]["series"]:
             series[method] = {name: np.concatenate([r["series"][name] for r in mine]) for name in mine[0]["series"]}
-            if np.isfinite(series[method]["log_variance"]).any():
+            if method in KJIT and np.isfinite(series[method]["log_variance"]).any():  # the others doubt in other units
                 row["level"], row["level_after"] = level_of(series[method]["log_variance"])
                 row["level_per_sweep"] = level_per_sweep(series[method])
         methods[method] = row
@@ -79,7 +79,7 @@ def level_of(log_variance: np.ndarray) -> tuple[float, int]:
     >>> level_of(np.where(np.arange(4000) < 500, 0.0, -8.8))
     (-8.8, 797)
     """
-    known = np.asarray(log_variance, dtype=float)
+    known = np.where(np.isfinite(log_variance), log_variance, np.nan).astype(float)
     level = float(np.nanmean(known[len(known) // 2 :]))
     width = min(_SWEEP, len(known))
     finite = np.isfinite(known)

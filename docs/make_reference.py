@@ -1,0 +1,135 @@
+"""Write docs/reference.md anew from the docstrings: ``python docs/make_reference.py``.
+
+Every public name stands there with its signature, the first paragraph of its docstring and an example: the docstring's own, or
+one of `reference_examples.py`. The tests run all of them, and check that the page is up to date and that no name is missing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reference_examples import EXAMPLES, SETUP
+
+import heliograph as hg
+
+HERE = Path(__file__).parent
+CLASSES = ("Model", "Posterior", "Variable", "BlackBox", "Family")  # whose methods are listed too
+HEAD = f"""# Reference
+
+Everything that `import heliograph as hg` gives, made from the docstrings by `python docs/make_reference.py`.
+[The guide](guide/README.md) shows how the parts go together. The examples run one after the other, after this:
+
+```python
+{SETUP.strip()}
+```
+"""
+
+
+def public_methods(cls: type) -> list[str]:
+    """The names that a class shows to users, `_` and inherited plumbing left out."""
+    found = []
+    for name, value in inspect.getmembers(cls):
+        if name.startswith("_") or not (callable(value) or isinstance(value, property) or hasattr(value, "func")):
+            continue
+        found.append(name)
+    return found
+
+
+def names() -> list[str]:
+    """Every name that the reference must have."""
+    every = list(hg.__all__)
+    for cls in CLASSES:
+        every += [f"{cls}.{m}" for m in public_methods(getattr(hg, cls)) if f"{cls}.{m}" not in INTERNAL]
+    return every
+
+
+# for contributors: seams between the rooms, described in docs/architecture.md
+INTERNAL = {
+    *(f"Model.{m}" for m in ("graph",)),
+    *(f"Posterior.{m}" for m in ("graph", "digests", "messages", "notes")),
+    *(f"Variable.{m}" for m in ("apply", "entries", "flat_entries", "part", "node", "model", "index")),
+    *(
+        f"BlackBox.{m}"
+        for m in (
+            "ask", "begins", "belief", "calibration", "check_port", "child", "data_ranks", "depends", "draw", "evaluate",
+            "families", "forget", "how", "ignores_own", "learns", "log_z", "mean_field", "name", "operator", "parts",
+            "ports", "powers", "send", "joined",
+        )
+    ),
+    *(
+        f"Family.{m}"
+        for m in (
+            "as_uniform", "broadcast_to", "chart_moments", "describe", "discrete", "expected_statistics", "from_chart_moments",
+            "from_naturals", "from_statistics", "in_support", "log_normaliser", "marginals", "parameters_text", "point_like",
+            "somewhere", "statistics", "with_points", "with_points_at", "without", "finite", "join", "where", "mode", "ndim",
+            "is_uniform", "is_point", "from_mean_variance", "size",
+        )
+    ),
+}  # fmt: skip
+
+
+def value_of(name: str) -> Any:
+    """The object of that name."""
+    first, _, rest = name.partition(".")
+    value = getattr(hg, first)
+    return inspect.getattr_static(value, rest) if rest else value
+
+
+def example_of(name: str) -> str | None:
+    """The example of a name as a block of Python, from its docstring or from `EXAMPLES`."""
+    if name in EXAMPLES:
+        return EXAMPLES[name].strip()
+    lines = re.findall(r"^\s*(?:>>>|\.\.\.) ?(.*)$", inspect.getdoc(_function(value_of(name))) or "", re.MULTILINE)
+    return "\n".join(lines) if lines else None
+
+
+def _function(value: Any) -> Any:
+    if isinstance(value, property):
+        return value.fget
+    return getattr(value, "func", getattr(value, "__func__", value))
+
+
+def _signature(name: str, value: Any) -> str:
+    if isinstance(value, property) or hasattr(value, "func") or inspect.ismodule(value):
+        return name
+    try:
+        text = str(inspect.signature(_function(value)))
+    except (TypeError, ValueError):
+        return name
+    text = re.sub(r"(?<![\w'])heliograph\.[\w.]+\.", "", text)
+    text = re.sub(r"^\((self|cls|model: [^,)]*)(, )?", "(", text)
+    return f"{name}{text}" if len(text) < 400 else f"{name}(...)"
+
+
+def _first_paragraph(value: Any) -> str:
+    text = inspect.getdoc(_function(value)) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def entry(name: str) -> str:
+    """One name of the page."""
+    value = value_of(name)
+    level = "####" if "." in name else "###"
+    example = example_of(name)
+    block = f"\n```python\n{example}\n```\n" if example else ""
+    return f"{level} `{name}`\n\n`{_signature(name, value)}`\n\n{_first_paragraph(value)}\n{block}"
+
+
+def page() -> str:
+    """The whole page: classes with their methods first, then the other names."""
+    every = names()
+    parts = [HEAD]
+    for cls in CLASSES:
+        parts.append(entry(cls))
+        parts += [entry(n) for n in every if n.startswith(f"{cls}.")]
+    parts += [entry(n) for n in every if "." not in n and n not in CLASSES]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    (HERE / "reference.md").write_text(page())

@@ -1,0 +1,140 @@
+"""Slow runs jump ahead: the beliefs of the last sweeps show where they are heading (Anderson 1965, every second sweep).
+
+Sweeps that creep, or circle, around a fixed point move by nearly linear maps. The combination of the last few states (weights
+that add up to 1) whose moves cancel best is near to it. Messages are combined as their natural parameters; the weights come
+from the moves of the beliefs, in units of their own widths, so that no unit matters (docs/decisions/0046).
+
+A jump is a proposal. Between two of them are two plain sweeps, by which convergence is judged as ever; a jump after which a
+sweep breaks a belief, or moves the beliefs more than before, is undone, and the next one waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from heliograph.engine.sweep_info import SweepInfo
+from heliograph.engine.tables import Snapshot, Tables
+from heliograph.families import Family
+
+__all__ = ["Jumps"]
+
+F = TypeVar("F", bound=Family)
+
+_PAIRS = 6  # sweeps that are remembered
+_FEWEST = 4  # of which a jump needs so many
+_BETWEEN = 2  # plain sweeps between two jumps
+_AT_THE_END = 4  # the same where changes are small enough to end: what is still to come must show in plain sweeps
+_SLOW = 0.3  # the change of a sweep over that of the sweep before it, from which on a run is slow
+_NEAR = 1.0  # nats: beliefs that move more are not near to any fixed point
+_WAIT = 6  # sweeps without a jump after one that was undone
+_WORSE = 2.0  # times the change before a jump, above which it is undone
+_RIDGE = 1e-8  # of the largest singular value of the moves: less than this is rounding
+_LARGEST = 1e3  # weights beyond this are an extrapolation into the blue
+
+
+class _Pair(NamedTuple):
+    """One sweep: the beliefs before and after it, the messages after it, and the step."""
+
+    before: list[Family]
+    after: list[Family]
+    sent: Snapshot
+    step: float
+    change: float
+
+
+class Jumps:
+    """The memory of a run's last sweeps, and the state that it suggests."""
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+        self._pairs: deque[_Pair] = deque(maxlen=_PAIRS)
+        self._since = 0  # plain sweeps since the last jump
+        self._wait = 0
+        self._change = np.inf  # before the last jump
+
+    def note(self, before: list[Family], after: list[Family], tables: Tables, step: float, info: SweepInfo) -> None:
+        """Remember a sweep that was not undone; where messages were shortened, it shows nothing about the way."""
+        if not self._enabled:
+            return
+        if info.n_shortened:
+            self._pairs.clear()
+        else:
+            self._pairs.append(_Pair(before, after, tables.snapshot(copy=False), step, info.change))
+        self._since += 1
+        self._wait = max(self._wait - 1, 0)
+
+    def suggested(self, limit: float) -> Snapshot | None:
+        """The state to jump to, or None where it is not time for one; `limit` is the change at which beliefs have settled."""
+        pairs = self._pairs
+        if len(pairs) < _FEWEST or self._wait:
+            return None
+        if self._since < (_BETWEEN if pairs[-1].change > limit else _AT_THE_END):
+            return None
+        if not 0.0 < _SLOW**2 * pairs[-3].change < pairs[-1].change < _NEAR:
+            return None
+        weights = _weights([_move(p, pairs[-1].after) for p in pairs])
+        if weights is None:
+            return None
+        self._change, self._since = pairs[-1].change, 0
+        return _combined([p.sent for p in pairs], weights)
+
+    def missed(self, change: float, broken: bool) -> bool:
+        """Return whether the sweep after a jump shows that it missed; the memory is cleared then."""
+        if self._since or not (broken or change > _WORSE * self._change):
+            return False
+        self.forget()
+        return True
+
+    def forget(self) -> None:
+        """Begin anew, after a while."""
+        self._pairs.clear()
+        self._wait, self._since, self._change = _WAIT, 1, np.inf
+
+
+def _move(pair: _Pair, at: list[Family]) -> np.ndarray:
+    """How a whole step would have moved the beliefs: means in units of the sds that they have `at` the last, and log variances."""
+    parts: list[np.ndarray] = []
+    for a, b, c in zip(pair.before, pair.after, at, strict=True):
+        (m, v), (n, w), (_, u) = (x.chart_moments() for x in (a, b, c))
+        if v.shape != m.shape:  # covariances
+            v, w, u = (np.diagonal(x, axis1=-2, axis2=-1) for x in (v, w, u))
+        fine = (u > 0) & (v > 0) & (w > 0) & np.isfinite(u + v + w + m + n)
+        u, v, w = (np.where(fine, x, 1.0) for x in (u, v, w))
+        parts += [np.where(fine, (n - m) / np.sqrt(u), 0.0).ravel(), np.where(fine, 0.5 * np.log(w / v), 0.0).ravel()]
+    return np.concatenate(parts) / pair.step
+
+
+def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
+    """Numbers that add up to 1 and make the sum of the moves smallest; None where there are none of reasonable size."""
+    f = np.stack(moves, axis=1)
+    if not np.isfinite(f).all():
+        return None
+    # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
+    share = np.linalg.lstsq(np.diff(f, axis=1), f[:, -1], rcond=_RIDGE)[0]
+    weights = np.append(share, 1.0) - np.append(0.0, share)
+    return weights if np.abs(weights).max() <= _LARGEST else None
+
+
+def _combined(states: list[Snapshot], weights: np.ndarray) -> Snapshot:
+    """The weighted sum of states, as natural parameters; point masses, and what is not finite, as in the last one."""
+    sent, absorbed, scattered = states[-1]
+    return Snapshot(
+        {k: _sum([s.sent[k] for s in states], weights) for k in sent},
+        {k: _sum([s.absorbed[k] for s in states], weights) for k in absorbed},
+        {k: _sum([s.scattered[k] for s in states], weights) for k in scattered},
+    )
+
+
+def _sum(messages: list[F], weights: np.ndarray) -> F:
+    last = messages[-1]
+    if any(m.point is not None for m in messages) or all(m is last for m in messages):
+        return last
+    naturals: list[np.ndarray] = []
+    for parts in zip(*(m.naturals for m in messages), strict=True):
+        with np.errstate(invalid="ignore"):
+            total = np.asarray(sum(w * a for w, a in zip(weights, parts, strict=True)))
+        naturals.append(np.where(np.isfinite(total), total, parts[-1]))
+    return last.from_naturals(tuple(naturals))

@@ -1,0 +1,84 @@
+"""Gaussian processes over given inputs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.families import MultivariateGaussian
+from heliograph.graph.check import check_number, check_positive
+from heliograph.graph.draft import Draft
+from heliograph.graph.language.arrays import components
+from heliograph.graph.language.children import Entries, with_prior
+from heliograph.graph.quantity import Quantity
+from heliograph.numerics.checks import in_words
+
+__all__ = ["KERNELS", "Kernel", "gp"]
+
+_NUGGET = (
+    1e-6  # of the variance, added to it: without it a smooth kernel of near inputs is not positive definite in doubles
+)
+
+
+def _rbf(r: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * r**2)
+
+
+def _matern32(r: np.ndarray) -> np.ndarray:
+    s = np.sqrt(3.0) * r
+    return (1.0 + s) * np.exp(-s)
+
+
+def _matern52(r: np.ndarray) -> np.ndarray:
+    s = np.sqrt(5.0) * r
+    return (1.0 + s + s**2 / 3.0) * np.exp(-s)
+
+
+KERNELS = {"rbf": _rbf, "matern32": _matern32, "matern52": _matern52, "periodic": None}
+
+
+class Kernel(NamedTuple):
+    """A covariance function with its numbers."""
+
+    name: Any
+    length_scale: Any  # one number, or one per column of the inputs
+    amplitude: Any  # a standard deviation
+    period: Any = None  # of the periodic kernel
+
+
+def gp(draft: Draft, name: str, inputs: Any, kernel: Kernel, mean: Any) -> Quantity:
+    """A Gaussian process at the inputs; see `Builder.gp`."""
+    x = check_number(name, "inputs", inputs)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2:
+        raise ModelError(
+            f"process {name!r}: inputs must be (n,) numbers or (n, d) points, not shape {np.shape(inputs)}"
+        )
+    covariance = _covariance(name, x, kernel)
+    centre = np.broadcast_to(check_number(name, "mean", mean), (len(x),))
+    vector = with_prior(draft, name, MultivariateGaussian(centre, covariance), len(x), Entries())
+    return components(draft, vector)
+
+
+def _covariance(name: str, x: np.ndarray, kernel: Kernel) -> np.ndarray:
+    if not isinstance(kernel.name, str) or kernel.name not in KERNELS:
+        raise ModelError(f"process {name!r}: kernel must be one of {sorted(KERNELS)}, not {in_words(kernel.name)}")
+    length = check_positive(name, "length_scale", kernel.length_scale)
+    amplitude = check_positive(name, "amplitude", kernel.amplitude)
+    if length.shape not in ((), (1,), (x.shape[1],)) or amplitude.ndim:
+        raise ModelError(
+            f"process {name!r}: length_scale is one number or {x.shape[1]} of them, and amplitude one number, not shapes "
+            f"{length.shape} and {amplitude.shape}"
+        )
+    gaps = x[:, None, :] - x[None, :, :]
+    shape = KERNELS[kernel.name]
+    if shape is None:
+        if kernel.period is None:
+            raise ModelError(f"process {name!r}: the periodic kernel needs period=")
+        period = check_positive(name, "period", kernel.period)
+        correlation = np.exp(-2.0 * ((np.sin(np.pi * gaps / period) / length) ** 2).sum(axis=2))
+    else:
+        correlation = shape(np.sqrt(((gaps / length) ** 2).sum(axis=2)))
+    return amplitude**2 * (correlation + _NUGGET * np.eye(len(x)))

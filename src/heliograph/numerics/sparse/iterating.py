@@ -1,0 +1,81 @@
+"""Solves and draws with a precision that is too expensive to factorise, by conjugate gradients alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from heliograph.errors import UnsupportedError
+from heliograph.numerics.sparse.gradients import conjugate_gradients
+from heliograph.numerics.sparse.placing import gram
+from heliograph.numerics.sparse.probes import Prober
+
+__all__ = ["information_noise", "solve_iteratively"]
+
+_EXACT = 1e-10  # relative residual
+
+
+def solve_iteratively(prober: Prober, taus: Sequence[np.ndarray], right: np.ndarray) -> np.ndarray:
+    """``inv(precision) right`` for right-hand sides (n, c), to a relative residual of 1e-10.
+
+    Parameters
+    ----------
+    prober : Prober
+        From `prepare`.
+    taus : sequence of ndarray
+        Weights of each part's sites.
+    right : ndarray
+        In the order of the variables, (n, c).
+    """
+    plan = prober.plan
+    n, n_core = plan.n_sparse, plan.n_core
+    values = sum((gram(part, tau) for part, tau in zip(prober.parts, taus, strict=True)), np.zeros(plan.fill))
+    inner = sparse.csr_array((values[prober.source], prober.indices, prober.indptr), shape=(n, n))
+    whole = inner
+    if n_core:
+        border = sparse.csr_array(values[plan.border].reshape(n, n_core))
+        core = values[plan.core].reshape(n_core, n_core)
+        core = sparse.csr_array(np.tril(core) + np.tril(core, -1).T)
+        whole = sparse.csr_array(sparse.block_array([[inner, border], [border.T, core]]))
+    scale = 1.0 / np.sqrt(whole.diagonal())
+    scaled = sparse.csr_array(whole.multiply(scale[:, None]).multiply(scale[None, :]))
+    ordered = np.asarray(right, dtype=float)[plan.order]
+    solved, _ = conjugate_gradients(scaled, scale[:, None] * ordered, None, _EXACT)
+    found = np.empty_like(solved)
+    found[plan.order] = scale[:, None] * solved
+    return found
+
+
+def information_noise(rng: np.random.Generator, prober: Prober, taus: Sequence[np.ndarray], n_draws: int) -> np.ndarray:
+    """Normal draws (n, n_draws) whose covariance is the precision itself: its inverse times one is a draw of the variables.
+
+    Raises `UnsupportedError` where a site has a negative weight: the precision is then no sum of squares.
+    """
+    total = np.zeros((len(prober.plan.order), n_draws))
+    for part, tau in zip(prober.parts, taus, strict=True):
+        tau = np.asarray(tau, dtype=float)
+        z = rng.standard_normal((part.rows.n_rows, n_draws))
+        if tau.ndim == 1:
+            if (tau < 0).any():
+                raise UnsupportedError(_NEGATIVE)
+            weighed = np.sqrt(tau)[:, None] * z
+        else:
+            value, vector = np.linalg.eigh(tau)
+            if (value < -1e-10 * np.abs(value).max(axis=1, keepdims=True)).any():
+                raise UnsupportedError(_NEGATIVE)
+            root = vector * np.sqrt(np.maximum(value, 0.0))[:, None]
+            weighed = (root @ z.reshape(-1, part.rows.width, n_draws)).reshape(-1, n_draws)
+        ordered = part.matrix.T @ weighed
+        for dense in part.dense:
+            at = slice(prober.plan.n_sparse + dense.start, prober.plan.n_sparse + dense.start + dense.matrix.shape[1])
+            ordered[at] += dense.matrix.T @ weighed[dense.first : dense.stop]
+        total[prober.plan.order] += ordered
+    return total
+
+
+_NEGATIVE = (
+    "some messages to a block have a negative precision, and the block is too large to be drawn from; "
+    "use structure='factorised'"
+)

@@ -1,0 +1,130 @@
+"""Modes, flooding and surrogates on densities whose integral and moments are known in closed form."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import special
+
+from heliograph.engine.nested.estimating import estimated_error
+from heliograph.engine.nested.integrating import explore
+from heliograph.numerics.exploring.surrogate import fit, matrix
+
+
+@dataclass(eq=False)
+class Seen:
+    u: np.ndarray
+    log_density: float
+    gradient: np.ndarray
+    bend: np.ndarray | None = None
+    good: bool = True
+
+
+class Known:
+    """A log density with a gradient, that counts how often it is evaluated."""
+
+    def __init__(self, log_density, d, width=1.0):
+        self.function = log_density
+        self.width, self.centre, self.metric = np.full(d, width), np.zeros(d), np.eye(d)
+        self.points, self.effort = [], SimpleNamespace(n_evaluations=0)
+
+    def at(self, u, gradient):
+        self.effort.n_evaluations += 1
+        h = 1e-4
+        slope, bend, here = np.full(len(u), np.nan), None, float(self.function(u))
+        if gradient:
+            ends = np.array([[self.function(u + e), self.function(u - e)] for e in h * np.eye(len(u))])
+            slope, bend = (ends[:, 0] - ends[:, 1]) / (2 * h), (ends.sum(axis=1) - 2 * here) / h**2
+        self.points.append(Seen(u, here, slope, bend))
+        return self.points[-1]
+
+
+def log_gammas(shapes, mix):
+    """``u = mix @ v`` with ``v_i`` the logarithm of a Gamma variable: the density of log scales, and its exact moments."""
+    back, log_det = np.linalg.inv(mix), np.linalg.slogdet(mix)[1]
+
+    def log_density(u):
+        v = back @ u
+        return float(np.sum(shapes * v - np.exp(v) - special.gammaln(shapes)) - log_det)
+
+    mean = mix @ special.digamma(shapes)
+    return log_density, mean, np.sqrt(mix**2 @ special.polygamma(1, shapes))
+
+
+CASES = {
+    1: (np.array([1.5]), np.eye(1), 15, 0.01),
+    2: (np.array([3.0, 2.0]), np.array([[1.0, 0.4], [0.0, 0.8]]), 30, 0.01),
+    3: (np.array([4.0, 3.0, 6.0]), np.array([[1.0, 0.4, 0.1], [0.0, 0.8, -0.3], [0.2, 0.0, 1.0]]), 65, 0.01),
+    5: (np.array([4.0, 5.0, 6.0, 4.0, 40.0]), np.eye(5) + 0.2 * np.eye(5, k=1), 80, 0.02),
+}
+
+
+@pytest.mark.parametrize("d", CASES)
+def test_log_gamma_variables_have_their_known_integral_and_moments(d):
+    shapes, mix, most, close = CASES[d]
+    log_density, mean, sd = log_gammas(shapes, mix)
+    known = Known(log_density, d)
+    whole = explore(known)
+    found = whole.weights @ whole.u
+    spread = np.sqrt(whole.weights @ (whole.u - found) ** 2)
+    assert abs(whole.log_mass) < close
+    assert np.abs((found - mean) / sd).max() < 0.03
+    assert np.abs(spread / sd - 1).max() < 0.05
+    assert known.effort.n_evaluations <= most
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_gaussian_is_integrated_exactly(d):
+    rng = np.random.default_rng(d)
+    root = rng.normal(size=(d, d)) + 2 * np.eye(d)
+    precision = root @ root.T
+    centre = rng.normal(size=d)
+    whole = explore(Known(lambda u: -0.5 * (u - centre) @ precision @ (u - centre), d))
+    exact = 0.5 * (d * np.log(2 * np.pi) - np.linalg.slogdet(precision)[1])
+    assert whole.log_mass == pytest.approx(
+        exact, abs=2e-3
+    )  # what is beyond five standard deviations, and Sobol' points
+    np.testing.assert_allclose(whole.weights @ whole.u, centre, atol=5e-3)
+
+
+@pytest.mark.parametrize(("gap", "share", "narrow"), [(7.0, 0.5, 1.0), (9.0, 0.3, 0.5), (-8.0, 0.7, 2.0)])
+def test_two_separated_modes_are_both_integrated(gap, share, narrow):
+    def log_density(u):
+        first = np.log(share) - 0.5 * u[0] ** 2
+        second = np.log(1 - share) - 0.5 * ((u[0] - gap) / narrow) ** 2 - np.log(narrow)
+        return np.logaddexp(first, second) - 0.5 * np.log(2 * np.pi)
+
+    whole = explore(Known(log_density, 1, width=abs(gap) / 1.6))
+    assert len(whole.regions) == 2
+    assert abs(whole.log_mass) < 0.02
+    assert whole.weights @ whole.u[:, 0] == pytest.approx((1 - share) * gap, abs=0.15)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_error_estimate_is_of_the_size_of_the_error(d):
+    ratios = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        shapes = rng.uniform(1.0, 3.0, d)
+        mix = np.eye(d) + 0.3 * rng.normal(size=(d, d))
+        whole = explore(Known(log_gammas(shapes, mix)[0], d))
+        ratios.append(estimated_error(whole).log_evidence / max(abs(whole.log_mass), 5e-4))
+    assert 1 / 4 < np.exp(np.mean(np.log(ratios))) < 4
+
+
+def test_the_surrogate_goes_through_values_and_gradients():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(25, 2))
+    value = np.sin(z[:, 0]) * np.exp(0.3 * z[:, 1])
+    slope = np.stack([np.cos(z[:, 0]) * np.exp(0.3 * z[:, 1]), 0.3 * value], axis=1)
+    slope[10:] = np.nan
+    made = fit(z, value, slope)
+    np.testing.assert_allclose(made.at(z), value, atol=1e-10)
+    h = 1e-5
+    for k in range(2):
+        step = h * np.eye(2)[k]
+        np.testing.assert_allclose(
+            (made.at(z[:10] + step) - made.at(z[:10] - step)) / (2 * h), slope[:10, k], atol=1e-4
+        )
+    np.testing.assert_allclose(matrix(z, z), np.eye(25), atol=1e-8)
