@@ -47,7 +47,9 @@ class Piece(NamedTuple):
 def pieces_of(port: str, tuples: Tuples) -> list[Piece]:
     """The tuples of a node, those with the same variables open together."""
     seen: np.ndarray = np.less(tuples.variables, 0)
-    code = seen.astype(int) @ (2 ** np.arange(seen.shape[1]))
+    code = np.zeros(len(seen), dtype=int)
+    for k in range(seen.shape[1]):
+        code += seen[:, k] * 2**k
     found: list[Piece] = []
     for c in np.flatnonzero(np.bincount(code)):
         rows = np.flatnonzero(code == c)
