@@ -224,7 +224,7 @@ def run(task):
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always")
         posterior = model.infer(
-            oracle="quadrature" if labels == "quadrature" else None,
+            oracle={"quadrature": "quadrature", "sampling": "importance", "default": None}[labels],
             tolerance=tolerance,
             seed=seed,
             progress=False,
@@ -296,7 +296,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--factors", default=",".join(FACTORS))
     parser.add_argument("--sizes", default="2000,10000,40000,200000")
-    parser.add_argument("--labels", default="sampling,quadrature")
+    parser.add_argument("--labels", default="default,sampling,quadrature")
     parser.add_argument("--columns", type=int)
     parser.add_argument("--tolerance", type=float)
     parser.add_argument("--seeds", type=int, default=4)

@@ -88,6 +88,6 @@ def test_the_evidence_is_a_sum_over_plates_and_nodes():
 def test_the_settings_of_infer_are_listed_in_its_signature_and_a_wrong_one_is_named():
     listed = inspect.signature(hg.Model.infer).parameters
     assert {"operator", "damping", "tolerance", "seed", "progress"} < set(listed)
-    assert set(inspect.signature(hg.steps).parameters) == {"model", *listed} - {"self", "progress"}
+    assert set(inspect.signature(hg.steps).parameters) == {"model", *listed} - {"self", "progress", "integrate"}
     with pytest.raises(TypeError, match=r"infer\(\) has no setting 'dampening'; there are operator, "):
         hg.Model().infer(dampening=0.5)

@@ -347,7 +347,7 @@ def test_a_factor_that_is_too_slow_has_no_reference(monkeypatch):
     reply = operator.send(rng, "z", tuples(rng, 60), ask, setting(1e-3))
     assert operator.memory.references.expensive
     assert "referred" not in next(iter(operator.kinds))
-    assert reply.n_evaluations == 0
+    assert reply.n_evaluations < 300  # one row, twice, to find that out
 
 
 def test_a_users_own_reference_is_used():

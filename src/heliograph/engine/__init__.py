@@ -3,12 +3,14 @@
 Start with `loop` (`infer` and `steps`), then `run`, which goes through the sweeps of a `compiled` model. `plates` holds the
 kinds of plates and the protocol that they share; `tables` the messages; `schedule` their order. `options` lists the settings
 of a run. `properness`, `pace`, `convergence` and `stopping` decide what is stored, how far a step goes and when to stop;
-`evidence`, `reading`, `status` and `trace` serve the `posterior`. `nested` integrates over hyper-parameters.
+`evidence`, `reading`, `status` and `trace` serve the `posterior`. `nested` integrates over hyper-parameters,
+`partition` sweeps a part of the data against a boundary.
 """
 
 from heliograph.engine.loop import Step, infer, steps
 from heliograph.engine.model import Model
 from heliograph.engine.nested.posterior import IntegratedPosterior
+from heliograph.engine.partition import Part
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.saving import SavedPosterior, load_posterior
 from heliograph.engine.showing import Comparison, compare
@@ -21,6 +23,7 @@ __all__ = [
     "IntegratedPosterior",
     "Invocation",
     "Model",
+    "Part",
     "Posterior",
     "SavedPosterior",
     "Step",

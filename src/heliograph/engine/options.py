@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from heliograph.engine.stopping import StopRule, after, changed_less_than
+from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
 from heliograph.operators.protocol import Operator
 
 __all__ = ["InferOptions", "StepOptions", "with_options"]
@@ -44,6 +44,9 @@ class StepOptions:
         the last sweep.
     max_sweeps
         The run stops after this many sweeps, settled or not.
+    seconds
+        The run ends with the first sweep after this time; learned messages are asked about, the worst first, for four fifths of
+        it, and `posterior.error_estimate` says what was reached. None: no limit.
     stop
         A stopping rule that replaces `tolerance` and `max_sweeps`, such as ``changed_less_than(1e-6) | after(50)``.
     seed
@@ -67,6 +70,7 @@ class StepOptions:
     improper: str = "auto"
     tolerance: float = 1e-3
     max_sweeps: int = 200
+    seconds: float | None = None
     stop: StopRule | None = None
     seed: int | np.random.Generator | np.random.SeedSequence = 0
     executor: Executor | None = None
@@ -77,7 +81,8 @@ class StepOptions:
     @property
     def rule(self) -> StopRule:
         """The rule that ends the run."""
-        return self.stop if self.stop is not None else changed_less_than(self.settled) | after(self.max_sweeps)
+        rule = self.stop if self.stop is not None else changed_less_than(self.settled) | after(self.max_sweeps)
+        return rule if self.seconds is None else rule | after_seconds(self.seconds)
 
     @property
     def settled(self) -> float:

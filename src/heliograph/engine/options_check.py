@@ -22,6 +22,8 @@ def check_options(options: StepOptions) -> None:
     """Raise a `ModelError` that names the setting and what it may be; every setting is looked at, used or not."""
     _check_numbers(options.damping, options.power, options.tolerance, options.max_sweeps, options.seed)
     _check_words(options.schedule, options.improper, options.structure)
+    if options.seconds is not None and not (_is_number(options.seconds) and options.seconds > 0):
+        raise ModelError(f"seconds must be a positive number, or None for no limit, not {in_words(options.seconds)}")
     if not (_is_number(options.budget) and 0 < options.budget < np.inf):
         raise ModelError(f"budget must be a positive number of seconds, not {in_words(options.budget)}")
     _check_objects(options.stop, options.executor)

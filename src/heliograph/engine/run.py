@@ -33,6 +33,7 @@ from heliograph.numerics.blas_threads import one_blas_thread
 
 __all__ = ["Run"]
 
+_ASKING = 0.8  # of the time that a run has, in which black boxes are asked: the rest is for sweeps that settle
 _AT_REST = 5  # sweeps without change in which some messages could not be computed: they never will be
 _VISITS = 50  # groups of elements, at the least, after each of which blocks are solved in the sequential schedule
 _VISITS_COST = 1e9  # operations that may be spent on them in a sweep before elements are visited in groups
@@ -79,6 +80,7 @@ class Run:
             oracle=options.oracle,
             tolerance=options.tolerance,
             executor=options.executor,
+            deadline=np.inf if options.seconds is None else time.monotonic() + _ASKING * options.seconds,
             n_factors=compiled.n_learned,
             shared=shared_by_factor(compiled.graph, compiled.learning_plates),
         )

@@ -47,6 +47,8 @@ class HyperPrior:
     value: Callable[[Array], Array]  # u (..., n) -> values (..., *shape)
     log_density: Callable[[Array], Array]  # of u, (..., n) -> (...)
 
+    positive: bool = False  # values are ``exp(u)``
+
     @property
     def n(self) -> int:
         """The number of unconstrained numbers."""
@@ -84,6 +86,7 @@ def _each(
         np.full(n, width),
         lambda u: value(u).reshape((*np.shape(u)[:-1], *shape)),
         lambda u: log_density(u).sum(axis=-1),
+        value is _exp,
     )
 
 
@@ -100,7 +103,7 @@ def half_normal_prior(scale: float, shape: tuple[int, ...]) -> HyperPrior:
     def log_density(u: Array) -> Array:
         return constant + u - 0.5 * (_exp(u) / scale) ** 2
 
-    return _each(f"half_normal({scale:g})", shape, np.log(0.67 * scale), 1.1, _exp, log_density)
+    return _each(f"half_normal({scale:g})", shape, np.log(scale) - 0.635, 1.11, _exp, log_density)
 
 
 def half_cauchy_prior(scale: float, shape: tuple[int, ...]) -> HyperPrior:
@@ -112,7 +115,7 @@ def half_cauchy_prior(scale: float, shape: tuple[int, ...]) -> HyperPrior:
         t = u - log_scale
         return constant + t - np.logaddexp(0.0, 2.0 * t)  # t - log(1 + exp(2 t)): no overflow at either end
 
-    return _each(f"half_cauchy({scale:g})", shape, log_scale, 1.5, _exp, log_density)
+    return _each(f"half_cauchy({scale:g})", shape, log_scale, 1.57, _exp, log_density)
 
 
 def log_normal_prior(mean: float, sd: float, shape: tuple[int, ...]) -> HyperPrior:

@@ -50,4 +50,4 @@ def _prior_of(message: Gaussian | Gamma | Beta, shape: tuple[int, ...]) -> Hyper
         return sum((p.log_density(u[..., k : k + 1]) for k, p in enumerate(each)), np.zeros(u.shape[:-1]))
 
     centre, width = (np.concatenate([getattr(p, w) for p in each]) for w in ("centre", "width"))
-    return HyperPrior(each[0].words, shape, centre, width, value, log_density)
+    return HyperPrior(each[0].words, shape, centre, width, value, log_density, each[0].positive)

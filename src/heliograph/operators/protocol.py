@@ -7,6 +7,7 @@ exchangeable part of the just-in-time operator: a regression that sees tuples of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -139,6 +140,7 @@ class Setting(NamedTuple):
     )
     share: float = 1.0  # unknowns that the messages of the whole model share, for each message
     together: int = 1  # messages at most that are connected with one another at all
+    deadline: float = math.inf  # by time.monotonic(): afterwards nothing is asked that can be predicted at all
 
 
 NOTHING_MORE = Setting()

@@ -136,7 +136,7 @@ def unknowns_of(sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[np.ndarr
     n = len(incoming[sampler.child])
     unknown, choices = np.zeros(n, dtype=int), np.ones(n)
     for port in sampler.inputs:
-        message = incoming[port]
+        message = incoming.get(port)  # one that is missing is named by the oracle
         if not isinstance(message, Family):
             continue
         axis: Any = axis_of(type(message), message)

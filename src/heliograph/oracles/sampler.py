@@ -6,8 +6,10 @@ input that made it fail.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,14 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError
 from heliograph.families import Family
 
-__all__ = ["Sampler", "Values", "call", "evaluate", "sampler_of", "try_values"]
+__all__ = ["Impossible", "Sampler", "Values", "call", "evaluate", "sampler_of", "try_values"]
+
+
+@dataclass
+class Impossible:
+    """How often a function of a partial domain gave NaN."""
+
+    count: int = 0
 
 
 class Sampler(NamedTuple):
@@ -29,6 +38,7 @@ class Sampler(NamedTuple):
     sized: bool = False  # it has a parameter named `size`: the number of samples wanted
     vectorized: bool = True  # it takes arrays with the samples along the first axis
     expensive: bool = False  # too expensive to be evaluated at every message
+    impossible: Impossible | None = None  # where it gives NaN nothing can be: how often that was; None: NaN is an error
 
     @property
     def child(self) -> str:
@@ -48,10 +58,12 @@ def sampler_of(
     name: str | None = None,
     vectorized: bool = True,
     expensive: bool = False,
+    partial: bool = False,
 ) -> Sampler:
     """Describe `function` by its signature.
 
-    A parameter named ``rng`` makes it stochastic, one named ``size`` receives the number of samples; neither is a port.
+    A parameter named ``rng`` makes it stochastic, one named ``size`` receives the number of samples; neither is a port. With
+    `partial`, NaN says that nothing can be there.
 
     >>> from heliograph.families import Gaussian
     >>> def step(x, drift, rng):
@@ -60,7 +72,8 @@ def sampler_of(
     >>> s.ports, s.stochastic
     (('x', 'drift', 'out'), True)
     """
-    name = str(name or getattr(function, "__name__", "factor"))
+    name = str(name or getattr(function, "__name__", None) or getattr(_inner(function), "__name__", "factor"))
+    function = _by_name(function)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
@@ -73,7 +86,34 @@ def sampler_of(
     stochastic, sized = "rng" in names, "size" in names
     if not inputs and not sized:
         raise ModelError(f"factor {name!r} has no inputs; give it a parameter named 'size', the number of samples")
-    return Sampler(name, function, inputs, output, stochastic, sized, vectorized, expensive)
+    impossible = Impossible() if partial else None
+    return Sampler(name, function, inputs, output, stochastic, sized, vectorized, expensive, impossible)
+
+
+def _inner(function: Callable[..., Any]) -> Any:
+    """What a partial function is part of."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+class _Ufunc:
+    """A NumPy function of one or two arrays, whose arguments have no names, with the names x, or x1 and x2."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self.ufunc, self.__name__, self.__doc__ = ufunc, ufunc.__name__, ufunc.__doc__
+        names = ["x"] if ufunc.nin == 1 else [f"x{k + 1}" for k in range(ufunc.nin)]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self.__signature__.bind(*args, **kwargs)
+        return self.ufunc(*bound.args)
+
+
+def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose arguments can be given by name."""
+    return _Ufunc(function) if isinstance(function, np.ufunc) and function.nout == 1 else function
 
 
 class Values(NamedTuple):
@@ -82,7 +122,7 @@ class Values(NamedTuple):
     out: np.ndarray  # (S, ...), inside the support everywhere
     wrong: (
         np.ndarray | None
-    )  # (S,) 0 where all is well, 1 where there is no such value, 2 where it is infinite; None: nowhere
+    )  # (S,) 0 where all is well, 1 where there is no such value, 2 where it is infinite, 3 where nothing can be; None: nowhere
     complain: Callable[[int], FactorError]  # the error that names what was wrong with a sample
 
 
@@ -94,8 +134,8 @@ def evaluate(
     Raises `FactorError` where the function raises or gives something that its output family does not hold.
     """
     found = try_values(rng, sampler, inputs, size)
-    if found.wrong is not None:
-        raise found.complain(int(np.argmax(found.wrong > 0)))
+    if found.wrong is not None and ((found.wrong == 1) | (found.wrong == 2)).any():
+        raise found.complain(int(np.argmax((found.wrong == 1) | (found.wrong == 2))))
     return found.out
 
 
@@ -198,6 +238,10 @@ def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) ->
         return Values(out, None, complain)
     infinite = np.isinf(out).any(axis=-1) & ~np.isnan(out).any(axis=-1) if rank else np.isinf(out)
     wrong = np.where(held, 0, np.where(infinite, 2, 1)).astype(np.int8)
+    if sampler.impossible is not None:
+        nothing = np.isnan(out).any(axis=-1) if rank else np.isnan(out)
+        wrong[nothing] = 3
+        sampler.impossible.count += int(nothing.sum())
     # any value of the support does: it is given no weight
     inner = {"log": 0.5, "logit": 0.5, "simplex": 1 / out.shape[1] if rank else 0.0}.get(sampler.output.chart, 0.0)
     safe = out[int(np.argmax(held))] if held.any() else np.full(out.shape[1:], inner)

@@ -29,6 +29,9 @@ class Known:
         self.width, self.centre, self.metric = np.full(d, width), np.zeros(d), np.eye(d)
         self.points, self.effort = [], SimpleNamespace(n_evaluations=0)
 
+    def log_size(self, u):
+        return np.zeros(u.shape[:-1])
+
     def at(self, u, gradient):
         self.effort.n_evaluations += 1
         h = 1e-4

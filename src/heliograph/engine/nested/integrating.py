@@ -85,24 +85,26 @@ def _modes(evaluator: Evaluator) -> tuple[list[tuple[Frame, Point]], list[Point]
 
     settle(climb(evaluator.at, evaluator.centre, width))
     for start in _starts(evaluator):
-        if min(np.linalg.norm(f.whitened(start)) for f, _ in frames) < _APART:
-            continue
-        here = evaluator.at(start, True)
-        if not here.good or _rises_to_one(here, frames):
-            continue
-        peak = climb(evaluator.at, start, width, known=known)
-        if np.isfinite(peak.top.log_density) and not known(peak.top.u):
-            settle(peak)
+        middle = [0.5 * (start + frames[0][0].centre)] if len(width) == 1 else []
+        for place in [start, *middle]:
+            if min(np.linalg.norm(f.whitened(place)) for f, _ in frames) < _APART:
+                continue
+            here = evaluator.at(place, True)
+            if not here.good or _rises_to_one(here, frames):
+                continue
+            peak = climb(evaluator.at, place, width, known=known)
+            if np.isfinite(peak.top.log_density) and not known(peak.top.u):
+                settle(peak)
     return frames, [top for _, top in frames]
 
 
 def _starts(evaluator: Evaluator) -> list[np.ndarray]:
-    """Further starts: far to both sides of one number, in four corners of several."""
+    """Further starts: far to both sides of one number, in three corners of several."""
     d, width, centre = len(evaluator.width), evaluator.width, evaluator.centre
     if d == 1:
         return [centre - 1.6 * width, centre + 1.6 * width]
-    signs = np.array([[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]])  # columns of a Hadamard matrix
-    return [centre + 1.3 * width * np.resize(signs[:, k], d) for k in range(4)]
+    signs = np.array([[1, 1, -1], [1, -1, 1], [1, -1, -1]])  # columns of a Hadamard matrix
+    return [centre + 1.3 * width * np.resize(signs[:, k], d) for k in range(3)]
 
 
 def _rises_to_one(here: Point, frames: list[tuple[Frame, Point]]) -> bool:
@@ -123,7 +125,7 @@ def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame],
         return [evaluator.at(u, d >= _SLOPED) for u in places]
 
     before = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
-    found = flood(frame, [top], before, evaluate, _MOST[d])  # type: ignore[arg-type]
+    found = flood(frame, top, before, evaluate, _MOST[d], evaluator.log_size)  # type: ignore[arg-type]
     lattice = {id(p): place for place, p in found.reached.items()}
     use = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     use = _useful(frame, use, set(lattice))

@@ -15,7 +15,7 @@ from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
 from heliograph.engine.tables import Snapshot
-from heliograph.errors import HeliographError
+from heliograph.errors import HeliographError, ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
 from heliograph.graph.hyper import Hyper
@@ -98,7 +98,8 @@ class Evaluator:
             options = replace(options, seed=int(seed.integers(2**63)))
         self._options = options
         self.width = np.concatenate([h.prior.width for h in hypers])
-        self.centre = np.concatenate([h.prior.centre for h in hypers]) if centre is None else centre
+        self.centre = np.concatenate([h.prior.reference for h in hypers]) if centre is None else centre
+        self._structure: tuple[object, ...] | None = None  # of the model at the first value
         self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
 
     def at(self, u: np.ndarray, gradient: bool) -> Point:
@@ -113,6 +114,20 @@ class Evaluator:
         if point.good:
             self.points.append(point)
         return point
+
+    def log_size(self, u: np.ndarray) -> np.ndarray:
+        """``log`` of the largest of the positive hyper-parameters, each over its size at the best value so far, or 0.
+
+        A tail that holds little mass counts in the mean and the variance of a scale if the scale is large there.
+        """
+        best = max(self.points, key=lambda p: p.log_density).u
+        start, found = 0, np.zeros(u.shape[:-1])
+        for h in self.hypers:
+            if h.prior.positive:
+                part = slice(start, start + h.prior.n)
+                found = np.maximum(found, (u[..., part] - best[part]).max(axis=-1))
+            start += h.prior.n
+        return found
 
     def _evaluated(self, u: np.ndarray, gradient: bool) -> Point:
         nothing = Point(u, -np.inf, np.full(len(u), np.nan))
@@ -137,7 +152,18 @@ class Evaluator:
         return replace(point, gradient=slope, bend=bend)
 
     def _replay(self, u: np.ndarray) -> Replay:
-        return Replay(self._model, {**self._pinned, **values_of(self.hypers, u)}, self._fixed)
+        """The model at u; next to it where the structure is another there (a variable times 0 or 1 needs no factor)."""
+        for nudge in (0.0, 1e-7, -1e-6):
+            values = values_of(self.hypers, u + nudge * self.width)
+            model = Replay(self._model, {**self._pinned, **values}, self._fixed)
+            found = tuple((n.name, n.shape) for n in model.graph.nodes), tuple(p.name for p in model.graph.plates)
+            if self._structure in (None, found):
+                self._structure = found
+                return model
+        raise ModelError(
+            "the model has other variables or factors at some values of its hyper-parameters than at others; its structure "
+            "must not depend on them"
+        )
 
     def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
         graph = model.graph.snapshot()

@@ -49,8 +49,7 @@ def _of_one(whole: Whole, hypers: Sequence[Hyper], h: Hyper, part: slice) -> lis
         np.abs(sd / h.prior.width - 1.0) < _UNKNOWN
     ).all():
         return [f"the data say next to nothing about {h.name!r}: its posterior is its prior"]
-    positive = h.prior.words.startswith(("half_", "log_normal", "gamma"))
-    if not positive or h.prior.n > 1:
+    if not h.prior.positive or h.prior.n > 1:
         return []
     evidence = np.array([p.log_density - log_prior(hypers, p.u) for p in whole.points])
     lowest = int(np.argmin([p.u[part][0] for p in whole.points]))

@@ -15,6 +15,7 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.black_box.determinism import check_deterministic
 from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls
+from heliograph.factors.black_box.reporting import Account, FactorReport, draw, report_of
 from heliograph.factors.black_box.saving import read_into, save_factor
 from heliograph.families import EVERY_FAMILY, Family
 from heliograph.numerics.checks import as_real
@@ -43,8 +44,7 @@ class BlackBox(Factor):
         self.oracle = oracle
         self._automatic = AutomaticOracle()  # what answers where no oracle is named: it remembers what it measured
         self._deterministic = False  # whether that was checked
-        unknown = [p for p in data_ranks or {} if p not in sampler.inputs]
-        if unknown:
+        if unknown := [p for p in data_ranks or {} if p not in sampler.inputs]:
             raise ModelError(f"factor {sampler.name!r} has no inputs {unknown}; data_ranks may name {sampler.inputs}")
         # a built-in factor holds these for its class, a black box for itself
         families = {**dict.fromkeys(sampler.inputs, EVERY_FAMILY), sampler.child: (sampler.output,)}
@@ -61,6 +61,8 @@ class BlackBox(Factor):
         self.n_asked = 0  # messages that the oracle was asked for
         self.n_messages = 0
         self.n_evaluations = 0  # of the function
+        self.account = Account()
+        self.seen: dict[str, Any] = {}  # port -> the latest messages of a run, and its setting
         functools.update_wrapper(self, sampler.function)
 
     # ---- as a function ------------------------------------------------------------------------------------------
@@ -122,12 +124,15 @@ class BlackBox(Factor):
         oracle = self._oracle(options.oracle)
         calls = OracleCalls(self, oracle, options.rng, options.executor, to, options.latest)
         try:
-            reply = operator.send(options.rng, to, incoming, calls, options.setting(self))
+            setting = options.setting(self)
+            reply = operator.send(options.rng, to, incoming, calls, setting)
         finally:
             self.n_asked += calls.n_asked
             self.n_evaluations += calls.n_evaluations
         self.n_messages += len(reply.asked)
         self.n_evaluations += reply.n_evaluations
+        self.account.add(reply, calls.seconds)
+        self.seen[to] = incoming, setting
         options.note(self, to, incoming[to], reply)
         return reply._replace(
             n_asked=calls.n_asked,
@@ -172,18 +177,26 @@ class BlackBox(Factor):
         return answer
 
     def calibration(self, operator: Any = "learned") -> Any:
-        """What an operator expected of its errors beside what the oracle found, one entry per direction.
-
-        An entry prints as a table and draws itself with ``.plot(axes)``; there is none before anything was compared.
-        """
+        """What an operator expected of its errors beside what the oracle found; each prints, and draws by ``.plot(axes)``."""
         made = self.operator(operator)
         if not callable(getattr(made, "calibration", None)):
             raise UnsupportedError(f"operator {getattr(made, 'name', made)!r} keeps no account of its errors")
         return made.calibration()
 
+    def report(self, operator: Any = "learned") -> FactorReport:
+        """What became of this factor's messages: asks, evaluations, time, errors found. It prints as ten lines."""
+        return report_of(self, self.operator(operator))
+
+    def plot(
+        self, axes: Any = None, *, to: str | None = None, over: str | None = None, operator: Any = "learned"
+    ) -> Any:
+        """Draw the belief of port `to` (the first that was asked for) over the message at `over` (the same), with error bars."""
+        return draw(self, axes, self.operator(operator), to, over)
+
     def forget(self) -> None:
         """Forget everything that was learned, and the counts."""
         self.operators, self.form_operators, self._automatic = {}, {}, AutomaticOracle()
+        self.seen, self.account = {}, Account()
         self.n_asked = self.n_messages = self.n_evaluations = 0
 
     # ---- messages outside a graph -------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ def factor(
     output: type[Family] | None = None,
     vectorized: bool = True,
     expensive: bool = False,
+    partial: bool = False,
     name: str | None = None,
     dimension: int | None = None,
     data_ranks: Mapping[str, int] | None = None,
@@ -30,7 +31,8 @@ def factor(
     vector or a category). A function of one sample at a time is right, and slow, with ``vectorized=False``; one that
     is too expensive to be called at every message says ``expensive=True``. Plain arrays given as arguments are data, one
     value per message; `data_ranks` says how many axes a value has where that cannot be seen (1 for a vector). `oracle`
-    is what answers for it unless a run says otherwise.
+    is what answers for it unless a run says otherwise. With ``partial=True`` the function gives NaN where nothing can be (the
+    square root of a negative number): such inputs are impossible, and counted in ``sampler.impossible``.
 
     >>> import numpy as np
     >>> from heliograph.families import Beta, Gaussian
@@ -50,7 +52,7 @@ def factor(
         raise ModelError("@factor needs the family of the function's result, for example @factor(output=Gaussian)")
 
     def wrap(f: Callable[..., Any]) -> BlackBox:
-        sampler = sampler_of(f, output, name=name, vectorized=vectorized, expensive=expensive)
+        sampler = sampler_of(f, output, name=name, vectorized=vectorized, expensive=expensive, partial=partial)
         return BlackBox(sampler, dimension=dimension, data_ranks=data_ranks, oracle=oracle)
 
     return wrap if function is None else wrap(function)

@@ -49,6 +49,7 @@ class JointBox(BlackBox):
         )
         vars(self)["families"] = {**vars(self)["families"], self.port: (MultivariateGaussian,)}
         self.operators = box.form_operators.setdefault(joined, {})
+        self.account, self._automatic = box.account, box._automatic  # what was measured and spent is the box's
 
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
         """As `BlackBox.send`; what it costs is counted by the box."""

@@ -34,6 +34,7 @@ def load_factor(path: str | os.PathLike[str], function: Callable[..., Any] | Bla
                 name=str(described["name"]),
                 vectorized=bool(described["vectorized"]),
                 expensive=bool(described["expensive"]),
+                partial=bool(described.get("partial", False)),  # older files have none
             )
             ranks = {str(k): int(v) for k, v in described["data_ranks"].items() if k in sampler.inputs}
             new = BlackBox(sampler, dimension=described["dimension"], data_ranks=ranks)

@@ -36,6 +36,7 @@ class RunOptions:
     oracle: Any = None
     tolerance: float = 1e-3
     executor: Any = None
+    deadline: float = np.inf  # by time.monotonic(), after which what can be predicted is not asked any more
     n_factors: int = 1  # messages of black boxes in a sweep of the whole model, among which the tolerance is shared
     shared: dict[int, Any] = field(default_factory=dict, repr=False)  # id of a factor -> graph.shared.Shared
     latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
@@ -48,9 +49,8 @@ class RunOptions:
         tolerance = self.tolerance / max(self.n_factors, 1)
         known = self.shared.get(id(factor))
         share, together = (1.0, 1) if known is None else (min(1.0, known.unknowns / known.size), known.together)
-        return Setting(
-            tolerance, factor.sampler, factor.evaluate, reference_of(factor.sampler), share=share, together=together
-        )
+        reference = reference_of(factor.sampler)
+        return Setting(tolerance, factor.sampler, factor.evaluate, reference, share, together, self.deadline)
 
     def note(self, factor: Sampled, to: str, cavity: Any, reply: Reply) -> None:
         """Remember how wrong the messages of one call may be."""

@@ -80,6 +80,7 @@ def _described(sampler: Sampler, factor: Learned) -> dict[str, Any]:
         "stochastic": sampler.stochastic,
         "vectorized": sampler.vectorized,
         "expensive": sampler.expensive,
+        "partial": sampler.impossible is not None,
         "dimension": factor.dimension,
         "data_ranks": dict(factor.data_ranks),
         "counts": {"n_asked": factor.n_asked, "n_messages": factor.n_messages, "n_evaluations": factor.n_evaluations},

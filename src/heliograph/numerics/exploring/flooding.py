@@ -16,6 +16,7 @@ __all__ = ["Flood", "flood", "spacing_of"]
 _SPACING = {1: 1.0, 2: 1.6, 3: 1.5, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
 # share of the mass beyond the evaluated points, at the end
 _FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.1, 6: 0.1}
+_WEIGHED = 3  # dimensions up to which large values in the tails are followed; in more that takes too many points
 _ROUND = 4  # points that are evaluated at a time
 # chosen on eight schools with three priors and on Poisson random effects
 _SIDE = 0.008  # one dimension: share of the mass beyond the last rung of a side, at the end
@@ -44,46 +45,63 @@ class Flood(NamedTuple):
 
 
 def flood(
-    frame: Frame, seeds: Sequence[Evaluated], others: Sequence[Evaluated], evaluate: EvaluateMany, most: int
+    frame: Frame,
+    top: Evaluated,
+    others: Sequence[Evaluated],
+    evaluate: EvaluateMany,
+    most: int,
+    log_size: Callable[[np.ndarray], np.ndarray],
 ) -> Flood:
-    """Evaluate a lattice around the seeds until its front holds little of the mass.
+    """Evaluate a lattice around a mode until its front holds little of the mass.
 
     Parameters
     ----------
     frame
         The whitened coordinates of the lattice.
-    seeds
-        Points from which it is flooded: the mode, which is its origin, and others, from whose nearest places it goes on.
+    top
+        The mode, its origin.
     others
         Points that were evaluated before, which help to predict.
     evaluate
         The log density at several points.
     most
         Points at the most.
+    log_size
+        ``log`` of how much more than at the mode a point ``(..., d)`` counts in a mean, 0 or more.
     """
     d, h = len(frame.centre), spacing_of(len(frame.centre))
     if d == 1:
-        return _ladder(frame, seeds[0], evaluate, most)
-    reached: dict[Place, Evaluated] = {(0,) * d: seeds[0]}
-    waiting = [tuple(int(k) for k in np.rint(frame.whitened(s.u) / h)) for s in seeds[1:]]
+        return _ladder(frame, top, evaluate, most, log_size)
+    reached: dict[Place, Evaluated] = {(0,) * d: top}
     while True:
         front = _neighbours(reached, d)
-        mass, promise = _promise(frame, h, reached, front, [*others, *seeds])
+        places = h * np.array(front, dtype=float).reshape(-1, d)
+        mass, promise = _promise(frame, h, reached, front, [*others, top])
+        if d <= _WEIGHED:
+            promise = promise * _weight(log_size(frame.at(places)))
         share = float(promise.sum() / (promise.sum() + mass)) if len(front) else 0.0
-        chosen = [p for p in dict.fromkeys(waiting) if p not in reached]
-        waiting = []
-        if not chosen:
-            if share <= _FRONT[d] or len(reached) >= most:
-                return Flood(h, reached, share, share <= _FRONT[d])
-            order = np.argsort(-promise, kind="stable")[: min(_ROUND, most - len(reached))]
-            chosen = [front[k] for k in order if promise[k] > 0.1 * _FRONT[d] * (mass + promise.sum()) / d]
-            chosen = chosen or [front[int(order[0])]]
+        if share <= _FRONT[d] or len(reached) >= most:
+            return Flood(h, reached, share, share <= _FRONT[d])
+        order = np.argsort(-promise, kind="stable")[: min(_ROUND, most - len(reached))]
+        chosen = [front[k] for k in order if promise[k] > 0.1 * _FRONT[d] * (mass + promise.sum()) / d]
+        chosen = chosen or [front[int(order[0])]]
         found = evaluate([frame.at(h * np.array(p, dtype=float)) for p in chosen])
         reached.update(zip(chosen, found, strict=True))
 
 
+def _weight(log_size: np.ndarray) -> np.ndarray:
+    """How much a place of the front counts: by its size, but no more than ten times."""
+    return np.exp(np.minimum(log_size, np.log(10.0)))
+
+
 # ---- one dimension --------------------------------------------------------------------------------------------------
-def _ladder(frame: Frame, top: Evaluated, evaluate: EvaluateMany, most: int) -> Flood:
+def _ladder(
+    frame: Frame,
+    top: Evaluated,
+    evaluate: EvaluateMany,
+    most: int,
+    log_size: Callable[[np.ndarray], np.ndarray],
+) -> Flood:
     """Rungs to both sides of a mode.
 
     They are further apart where the density falls slowly, as in the tails of log scales, and there is one more between two of
@@ -99,6 +117,7 @@ def _ladder(frame: Frame, top: Evaluated, evaluate: EvaluateMany, most: int) -> 
         rungs.update(zip(chosen, evaluate([frame.at(np.array([z])) for z in chosen]), strict=True))
         for side in (-1, 1):
             share[side], step[side] = _tail(rungs, side)
+            share[side] *= float(_weight(log_size(frame.at(np.array([_end(rungs, side)])))))
     order = sorted(rungs)
     reached: dict[Place, Evaluated] = {(k - order.index(0.0),): rungs[z] for k, z in enumerate(order)}
     return Flood(_SPACING[1], reached, share[-1] + share[1], max(share.values()) <= _SIDE)

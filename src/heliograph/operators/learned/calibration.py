@@ -21,6 +21,7 @@ _MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not ru
 _LEAST_RATIO = 1e-4  # and for no less, on the logarithm: one lucky row proves little
 _LOG_BIAS = 0.577  # by which the mean logarithm of honest ratios (chi-squared, two degrees of freedom) is below 0
 _BELIEVED = 0.5  # of that logarithm: asked rows are not the trusted ones (chosen on measured coverage, decision 0035)
+_CAUTION = 4.0  # more is stated of predictions that nobody has compared yet (chosen on bench_unseen, decision 0035)
 _KEPT = 2000
 
 
@@ -52,7 +53,7 @@ class Calibration:
         self.informative = np.zeros(0)  # the share of `expected` that was the prediction's and not the answer's own
         self.n_audits = 0  # trusted predictions that were checked
         self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
-        self.stated = 1.0  # by how much to multiply them to say how wrong predictions are: no more than `factor`
+        self.stated = 1.0 + _CAUTION  # by how much to multiply them to say how wrong predictions are
 
     def __len__(self) -> int:
         return len(self.expected)
@@ -78,7 +79,7 @@ class Calibration:
         """
         self.n_audits = int(self.audited.sum())
         if not len(self):
-            self.factor = self.stated = 1.0
+            self.factor, self.stated = 1.0, 1.0 + _CAUTION
             return
         ratio = np.minimum(self.realised / self.expected, _MOST_RATIO)
         weight = np.exp(-np.arange(len(ratio))[::-1] / _MEMORY)
@@ -89,7 +90,8 @@ class Calibration:
         weight = weight * self.informative
         log_ratio = np.log(np.maximum(ratio, _LEAST_RATIO)) + _LOG_BIAS
         geometric = float(np.exp(_BELIEVED * (weight @ log_ratio) / (_PRIOR + weight.sum())))
-        self.stated = root**2 if root > 1.0 else min(geometric, 1.0)
+        caution = 1.0 + _CAUTION * _PRIOR / total
+        self.stated = caution * (root**2 if root > 1.0 else min(geometric, 1.0))
 
     def table(self) -> CalibrationTable:
         """One row for every power of ten of the expected KL."""

@@ -36,6 +36,7 @@ __all__ = [
     "leverage",
     "leverage_of",
     "limit_of",
+    "overdue",
     "shared_unknowns",
     "slow_reference",
     "stated_kl",
@@ -63,6 +64,7 @@ IMPROPER_ROUNDING = 1e-9  # and beyond what rounding does to the log variance of
 AUDITED_SHARE = 0.1  # audits at most, for every label: they must not cost as much as learning did
 LONG_RUN = 10_000  # trusted messages, beyond which each tenfold allows one audit more: they never stop for good
 SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are wrong and not only unlucky
+GUESS = 1.0  # nats stated of a row that was to be asked about, when time was over: only its base is known
 SURPRISED_BY = 4  # new labels since the widths were chosen, before that is done again: fewer would not change them
 LEAST_BATCH = 8  # rows asked at once at least, where so many are doubtful: a call has a price of its own
 BATCH_SHARE = 2  # labels for each row of a larger batch: what half as many labels teach may settle the others
@@ -202,6 +204,11 @@ def decide(view: View, prediction: Prediction, trust: Trust, setting: Setting, b
     return Decision(kl, limit, doubtful, prediction.unseen)
 
 
+def overdue(decision: Decision) -> Decision:
+    """A decision for which there is no time to ask: what nobody has seen the like of may be wrong by a nat."""
+    return decision._replace(kl=np.where(decision.unseen, np.maximum(decision.kl, GUESS), decision.kl))
+
+
 def improper_rows(prediction: Prediction, trust: Trust) -> np.ndarray | None:
     """Where a message would be improper beyond doubt, though no answer ever was; None where that says nothing."""
     if prediction.log_ratio is None or not trust.always_proper:
@@ -216,7 +223,7 @@ def stated_kl(kl: np.ndarray, trust: Trust) -> np.ndarray:
     """
     if trust.stated < trust.factor:
         return np.maximum(kl * (trust.stated / trust.factor), np.minimum(kl, trust.label_kl))
-    return kl
+    return kl * (trust.stated / trust.factor)
 
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------

@@ -9,17 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.operators.learned.calibration import Calibration
+from heliograph.operators.learned.decide import FINEST_SHARE
 from heliograph.operators.learned.learn import directions_of, labels_of, statement_of
 from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import Kind, Task, View
 from heliograph.operators.learned.references import References
-from heliograph.operators.learned.view import kind_key, view_of
+from heliograph.operators.learned.view import kind_key, kinds_of, rows_at, view_of
 from heliograph.operators.protocol import AnswerLike, Incoming, Setting
 from heliograph.storage import below
 
-__all__ = ["LOG_Z", "Group", "Memory"]
+__all__ = ["LOG_Z", "Group", "Memory", "nobody"]
 
 LOG_Z = "log z"  # the name under which the log normaliser is kept, like one more port
+
+
+def nobody(incoming: Incoming, precision: float | None = None) -> AnswerLike:
+    """For tasks that ask nobody."""
+    raise AssertionError("a question where only predictions are wanted")
 
 
 class Group(NamedTuple):
@@ -54,6 +60,8 @@ class Memory:
         reference = self.references.refer(task.rng, incoming, task.setting, task.to)
         if reference is not None:
             task.costs.n_evaluations += reference.n_evaluations
+        task.costs.n_evaluations += self.references.n_tried
+        self.references.n_tried = 0
         view = view_of(kind, incoming, task.to, reference)
         known = self._known(kind_key(kind, incoming, reference is not None), view)
         known.process.use()
@@ -99,6 +107,22 @@ class Memory:
         n_evaluations = self.learn(task.rng, group.kind, incoming, answer, task.setting, group.referred)
         task.costs.n_evaluations += n_evaluations
         task.costs.seconds_learning += time.perf_counter() - started
+
+    def predicted(self, task: Task, incoming: Incoming, novelty: float) -> tuple[np.ndarray, np.ndarray]:
+        """Centres of predicted beliefs of a port of one number, and their standard errors; infinite where nothing is known."""
+        n = len(next(iter(incoming.values())))
+        mean, sd = np.full(n, np.nan), np.full(n, np.inf)
+        for kind, some in kinds_of(incoming):
+            rows = np.arange(n) if some is None else some
+            group = self.look(task, kind, rows_at(incoming, some))
+            if not group.known.ready or not group.view.chart.scalar:
+                continue
+            said = group.known.predict(group.view, novelty, FINEST_SHARE * task.tolerance)
+            centre, variance = group.view.base
+            mean[rows] = centre + np.sqrt(variance) * said.mean[:, 0]
+            error = np.sqrt(variance * said.variance[:, 0] * group.known.trust().factor)
+            sd[rows] = np.where(said.unseen, np.inf, error)
+        return mean, sd
 
     def _known(self, key: str, view: View) -> Correction:
         directions, name = self.kinds.setdefault(key, {}), LOG_Z if view.to is None else view.to

@@ -25,7 +25,7 @@ from heliograph.operators.learned import decide
 from heliograph.operators.learned.calibration import Calibration
 from heliograph.operators.learned.lattice import Sample
 from heliograph.operators.learned.learn import compare, statement_of
-from heliograph.operators.learned.memory import Group, Memory
+from heliograph.operators.learned.memory import Group, Memory, nobody
 from heliograph.operators.learned.outcome import Outcome, answered
 from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import (
@@ -145,9 +145,10 @@ class Learned:
                 self.n_asked += len(of_kind)
                 continue
             group = self.memory.look(task, kind, incoming)
-            for found in self._settle_kind(task, group, beside):
+            parts = self._settle_kind(task, group, beside)
+            for found in parts:
                 outcome.add(found._replace(rows=of_kind if found.rows is None else of_kind[found.rows]))
-            if not outcome.asked.any():
+            if not any(found.asked for found in parts):  # rows of this block: a later one may do without its process
                 note_settled(self.shortcuts, task, group, self._sample)
 
     def _settle_kind(self, task: Task, group: Group, beside: Beside) -> list[Settled]:
@@ -161,6 +162,9 @@ class Learned:
                 chosen = known.first(view)
             else:
                 prediction, decision, chosen = self._predict(task, view, known, beside)
+                if len(chosen) and time.monotonic() > task.setting.deadline:
+                    found.append(known.accept(rest, view, prediction, decide.overdue(decision)))
+                    break
                 if not len(chosen) and not audited:
                     chosen, auditing, audited = known.audit(task.rng, len(view.inputs), self.audit), True, True
                 if not len(chosen):
@@ -265,11 +269,15 @@ class Learned:
         """One with the same settings that knows nothing."""
         return Learned(**self.settings)
 
-    def calibration(self) -> dict[str, Calibration]:
-        """Expected against realised KL for every direction of every kind of rows that was predicted.
+    def predicted(
+        self, rng: np.random.Generator, to: str, incoming: Incoming, setting: Setting = NOTHING_MORE
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Centres of the beliefs that it would send to a port of one number, and their standard errors; it asks nobody."""
+        task = Task(rng, to, nobody, setting, decide.tolerance_of_one(setting), Costs())
+        return self.memory.predicted(task, incoming, self.novelty)
 
-        Each prints as a table, and draws itself with ``.plot(axes)``.
-        """
+    def calibration(self) -> dict[str, Calibration]:
+        """Expected against realised KL of every direction and kind of rows; each prints, and draws itself by ``.plot(axes)``."""
         return self.memory.calibration()
 
     def state(self) -> State:

@@ -88,7 +88,7 @@ class Trust(NamedTuple):
     """How far predictions and labels of one direction can be trusted, by what was found so far."""
 
     factor: float = 1.0  # by which expected KLs are multiplied to decide what to ask: never below 1
-    stated: float = 1.0  # by which they are multiplied to say how wrong predictions are: no more than `factor`
+    stated: float = 1.0  # by which they are multiplied to say how wrong predictions are
     label_kl: float = 0.0  # nats that an answer of the oracle is usually wrong by
     nugget_kl: float = 0.0  # nats that the least noise which the regression puts on every label is worth
     always_proper: bool = False  # every answer so far gave a proper message

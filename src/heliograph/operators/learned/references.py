@@ -22,6 +22,7 @@ class References:
     def __init__(self, choice: Any) -> None:
         self.choice = choice
         self.expensive: bool | None = None  # whether the function is too slow to have one; None: not yet measured
+        self.n_tried = 0  # evaluations that it took to find that out
 
     def refer(
         self, rng: np.random.Generator, incoming: Incoming, setting: Setting, to: str | None
@@ -34,24 +35,25 @@ class References:
         if setting.reference is None or self.expensive:
             return None
         if self.expensive is None:
-            self.expensive = _too_slow(rng, incoming, setting.reference, to)
+            self.expensive = self._too_slow(rng, incoming, setting.reference, to)
             if self.expensive:
                 return None
         return setting.reference(rng, incoming, to)
 
-
-def _too_slow(rng: np.random.Generator, incoming: Incoming, refer: Refer, to: str | None) -> bool:
-    """Whether a reference at every message would cost more than it saves: one row first, then a handful."""
-    for rows in (1, 32):
-        some = rows_of(incoming, slice(0, rows))
-        started = time.perf_counter()
-        reference = refer(rng, some, to)
-        seconds = time.perf_counter() - started
-        if reference is None:
-            return False
-        if slow_reference(seconds, reference.n_evaluations):
-            started = time.perf_counter()  # once more: the first call of a function may load or compile something
-            refer(rng, some, to)
-            if slow_reference(time.perf_counter() - started, reference.n_evaluations):
-                return True
-    return False
+    def _too_slow(self, rng: np.random.Generator, incoming: Incoming, refer: Refer, to: str | None) -> bool:
+        """Whether a reference at every message would cost more than it saves: one row first, then a handful."""
+        for rows in (1, 32):
+            some = rows_of(incoming, slice(0, rows))
+            started = time.perf_counter()
+            reference = refer(rng, some, to)
+            seconds = time.perf_counter() - started
+            if reference is None:
+                return False
+            self.n_tried += reference.n_evaluations
+            if slow_reference(seconds, reference.n_evaluations):
+                started = time.perf_counter()  # once more: the first call of a function may load or compile something
+                refer(rng, some, to)
+                self.n_tried += reference.n_evaluations
+                if slow_reference(time.perf_counter() - started, reference.n_evaluations):
+                    return True
+        return False

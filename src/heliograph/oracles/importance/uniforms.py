@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Streams", "Uniforms", "uniforms_for"]
 
+_SEED = 20150701  # of the scrambling; any number does
+_FIRST = 10  # the least power of two of points that are made at once
 _BITS = 30  # of a Sobol' coordinate: scipy's default, good for 2^30 points
 
 
@@ -33,9 +36,10 @@ class Streams(NamedTuple):
 class Uniforms:
     """A supply of points in the open unit cube for n messages, in independent replicates of the same size.
 
-    Pseudo-random points have one replicate. Sobol' points have several, each with its own scrambling: their spread
-    is the only honest measure of a quasi-Monte-Carlo error. Within a replicate every message has its own digital
-    shift, so that the messages of a plate do not share their errors.
+    Pseudo-random points have one replicate. Sobol' points have several, each with its own scrambling and its own random
+    digital shift: their spread is the only honest measure of a quasi-Monte-Carlo error. Every message has shifts of its own, so
+    that the messages of a plate do not share their errors. The scrambled nets are the same in every question: what makes a point
+    uniform, and replicates independent, are the shifts, and to make sixteen nets anew was a fifth of a question.
     """
 
     def __init__(self, streams: Streams, purpose: int, dimension: int, kind: str, n_replicates: int) -> None:
@@ -43,8 +47,7 @@ class Uniforms:
         self.n_replicates = n_replicates if kind == "sobol" else 1
         self._own = streams.generators(purpose)
         if kind == "sobol":
-            root = np.random.default_rng([streams.key, purpose])
-            self._engines = [_engine(dimension, child) for child in root.spawn(n_replicates)]
+            self._taken = [0] * n_replicates  # points of each replicate
             shifts = [g.integers(0, 2**_BITS, size=(n_replicates, 1, 1, dimension)) for g in self._own]
             self._shifts = np.concatenate(shifts, axis=1)
 
@@ -53,8 +56,9 @@ class Uniforms:
         if self.kind == "random":
             # half a step away from 0, which no inverse distribution function can take
             return np.stack([self._own[i].random((size, self.dimension)) for i in rows]) + 2.0**-54
-        points = np.rint(self._engines[replicate].random(size) * 2.0**_BITS).astype(np.int64)
-        moved = (points & (2**_BITS - 1)) ^ self._shifts[replicate, rows]
+        first = self._taken[replicate]
+        self._taken[replicate] = first + size
+        moved = _NETS.points(self.dimension, replicate, first + size)[first:] ^ self._shifts[replicate, rows]
         return (moved + 0.5) * 2.0**-_BITS
 
 
@@ -65,6 +69,28 @@ def uniforms_for(streams: Streams, purpose: int, dimension: int, kind: str, n_re
     if n_replicates < 4:
         raise ModelError(f"the spread of {n_replicates} replicates is no standard error; 4 is the least")
     return Uniforms(streams, purpose, dimension, kind, n_replicates)
+
+
+class _Nets:
+    """Scrambled Sobol' points as whole numbers, made once and as far as they were wanted."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, int], np.ndarray] = {}
+        self._lock = threading.Lock()
+
+    def points(self, dimension: int, replicate: int, n: int) -> np.ndarray:
+        """The first n points ``(n, dimension)`` of a replicate's net."""
+        made = self._made.get((dimension, replicate))
+        if made is None or len(made) < n:
+            with self._lock:  # oracles may run in several threads
+                size = 1 << max(_FIRST, (n - 1).bit_length())
+                engine = _engine(dimension, np.random.default_rng([_SEED, dimension, replicate]))
+                made = np.rint(engine.random(size) * 2.0**_BITS).astype(np.int64) & (2**_BITS - 1)
+                self._made[dimension, replicate] = made
+        return made[:n]
+
+
+_NETS = _Nets()
 
 
 def _engine(dimension: int, rng: np.random.Generator) -> qmc.Sobol:

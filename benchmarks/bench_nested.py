@@ -1,0 +1,82 @@
+"""Hyper-parameters integrated over EP's evidence beside NumPyro's NUTS, on twelve models.
+
+``python -m benchmarks.bench_nested`` runs all of them at the full length (2 chains of 1,000 + 4,000), NUTS twice, of which the
+second run is timed. ``--draws 1000 --warmup 500`` is a quick look, and ``--models schools volatility`` chooses. Means are compared
+in standard deviations and standard deviations as ratios; the last column is what NUTS's own noise makes of the largest mean error.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+
+from benchmarks.nested_models import LISTED, OWN
+
+
+def by_nuts(model, names, warmup, draws, seed):
+    """Draws by name, seconds of the second run, and the least effective sample size."""
+    import jax
+    import numpyro
+
+    numpyro.set_host_device_count(1)
+    kernel = numpyro.infer.NUTS(model, target_accept_prob=0.9)
+    mcmc = numpyro.infer.MCMC(
+        kernel, num_warmup=warmup, num_samples=draws, num_chains=2, chain_method="sequential", progress_bar=False
+    )
+    mcmc.run(jax.random.PRNGKey(seed))
+    start = time.perf_counter()
+    mcmc.run(jax.random.PRNGKey(seed + 1))
+    found = {k: np.asarray(v) for k, v in mcmc.get_samples(group_by_chain=True).items() if k in names}
+    seconds = time.perf_counter() - start
+    size = min(float(np.nanmin(numpyro.diagnostics.effective_sample_size(v))) for v in found.values())
+    return {k: v.reshape(-1, *v.shape[2:]) for k, v in found.items()}, seconds, size
+
+
+def compared(posterior, draws, names):
+    """Largest mean error in standard deviations, and the range of ratios of standard deviations."""
+    z, ratio = [], []
+    for name in names:
+        mean, sd = draws[name].mean(axis=0), draws[name].std(axis=0)
+        free = sd > 1e-5  # a correlation matrix has ones on its diagonal
+        z.append(np.abs(np.ravel(posterior[name].mean - mean)[np.ravel(free)] / sd[free].ravel()))
+        ratio.append(np.ravel(posterior[name].sd)[np.ravel(free)] / sd[free].ravel())
+    z, ratio = np.concatenate(z), np.concatenate(ratio)
+    return z.max(), ratio.min(), ratio.mean(), ratio.max()
+
+
+def row(make, options):
+    """One model: a line of the table."""
+    ours, theirs, latent, theta = make(np.random.default_rng(options.seed))
+    model = ours()
+    model.infer()  # both are timed the second time
+    start = time.perf_counter()
+    posterior = ours().infer()
+    seconds = time.perf_counter() - start
+    draws, by_theirs, size = by_nuts(theirs, {*latent, *theta}, options.warmup, options.draws, options.seed)
+    a, b = compared(posterior, draws, latent), compared(posterior, draws, theta)
+    return (
+        f"| {make.__name__} | {posterior.integration.u.shape[1]} | {a[0]:.3f} | {a[2]:.3f} [{a[1]:.3f}-{a[3]:.3f}] | {b[0]:.3f} | "
+        f"{b[1]:.3f}-{b[3]:.3f} | {posterior.integration.n_evaluations} | {seconds:.2f} | {by_theirs:.1f} | "
+        f"{by_theirs / seconds:.0f} | {3 / np.sqrt(size):.3f} |"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--draws", type=int, default=4000)
+    parser.add_argument("--warmup", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--models", nargs="*", default=None)
+    options = parser.parse_args()
+    print("| model | d | latent mean | latent sd | theta mean | theta sd | runs | s | NUTS s | times | noise |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for make in (*LISTED, *OWN):
+        if options.models is None or make.__name__ in options.models:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                print(row(make, options), flush=True)
+
+
+if __name__ == "__main__":
+    main()
