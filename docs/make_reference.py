@@ -51,7 +51,7 @@ def names() -> list[str]:
 # for contributors: seams between the rooms, described in docs/architecture.md
 INTERNAL = {
     *(f"Model.{m}" for m in ("graph",)),
-    *(f"Posterior.{m}" for m in ("graph", "digests", "messages", "notes")),
+    *(f"Posterior.{m}" for m in ("graph", "digests", "messages", "notes", "source")),
     *(f"Variable.{m}" for m in ("apply", "entries", "flat_entries", "part", "node", "model", "index")),
     *(
         f"BlackBox.{m}"

@@ -1,107 +1,73 @@
-"""Write docs/results/README.md from the JSON files beside it: ``python docs/results/make_tables.py``."""
+"""Write README.md and reproduced.md beside this file from the JSON files here: ``python docs/results/make_tables.py``.
+
+Copy the JSON files and ``figures/*.png`` of a folder that ``heliograph reproduce all --full --seeds 10`` wrote, and run this.
+A test checks that the pages are what this file makes of the JSON.
+"""
 
 import json
 from pathlib import Path
 
+from heliograph.paper.registry import EXPERIMENTS, claims_of, tables_of
+from heliograph.paper.report.page import column_tables
+
 HERE = Path(__file__).parent
+# of a shared machine: the JSON has them
+TIMED = ("seconds", "of these oracle", "learning", "prediction", "rest", "Times as fast")
 
 
-def _table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(str(c) for c in row) + " |" for row in rows])
+def results():
+    """Every JSON here, in the paper's order."""
+    paths = [(name, HERE / f"{name}.json") for name in EXPERIMENTS]
+    return {name: json.loads(path.read_text()) for name, path in paths if path.exists()}
 
 
-def _mean(values):
-    return sum(values) / len(values)
+def markdown(table):
+    """A table with the paper's numbers in brackets, and without times."""
+    keep = [k for k, name in enumerate(table.columns) if k == 0 or not (name.startswith(TIMED) or "seconds" in name)]
+    lines = ["| " + " | ".join(table.columns[k] for k in keep) + " |", "|" + "---|" * len(keep)]
+    for name, cells in table.rows:
+        row = [name, *(c.ours + (f" (paper {c.paper})" if c.paper is not None else "") for c in cells)]
+        lines.append("| " + " | ".join(row[k].replace("|", "\\|") for k in keep) + " |")
+    return f"**{table.caption}**\n\n" + "\n".join(lines) + "\n"
 
 
-def _sequence(result):
-    rows = []
-    n = max(len(row["disagreement"]) for row in result["methods"].values())
-    for name, row in result["methods"].items():
-        each = row["disagreement"]
-        if len(each) < n:
-            name = f"{name} ({len(each)} of {n} problems)"
-        shown = " ".join(f"{e:.4f}" for e in each) if len(each) <= 4 else f"{_mean(each):.4f}"
-        worst, calls, evaluations = max(row["posterior_kl"]), row["total_oracle_calls"], row["total_evaluations"]
-        rows.append(
-            (name, shown, f"{worst:.2g}", calls, f"{evaluations:,}", sum(row["improper"]), sum(row["messages"]))
-        )
-    head = ("method", "disagreement", "worst posterior KL", "oracle calls", "evaluations", "improper", "messages to z")
-    return _table(head, rows)
+def made(result):
+    """What a result is of: its size, its seeds, and the methods of fewer seeds."""
+    seeds = result.get("spread", {}).get("seeds", [result["settings"]["seed"]])
+    size = {"full": "the paper's size", "quick": "quick size", "own": "own size"}[result["size"]]
+    named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"*{size}, {named}; {result['parts'][0]} of {result['parts'][1]} parts.*"
 
 
-def _exp1(result):
-    sampled = result["against_sampled"]["methods"]
-    rows = [
-        (name, *(f"{r[k]:.2f}" for k in ("mean_log_kl", "sd_log_kl", "p99_log_kl", "worst_log_kl")), *(
-            f"{sampled[name][k]:.2f}" if name in sampled else "" for k in ("mean_log_kl", "sd_log_kl")))
-        for name, r in result["methods"].items()
-    ]  # fmt: skip
-    head = ("method", "exact: mean log KL", "sd", "99 %", "worst", "sampled: mean log KL", "sd")
-    return _table(head, rows)
+def readme(found):
+    """The page of tables and figures."""
+    text = (HERE / "introduction.md").read_text()
+    text += "\n## The columns of KJIT\n\n" + "\n".join(markdown(t) for t in column_tables())
+    for name, result in found.items():
+        tables = [markdown(t) for t in tables_of(result) if not t.caption.startswith(TIMED)]
+        text += f"\n## {name}\n\n{made(result)}\n\n" + "\n".join(tables)
+        for figure in sorted((HERE / "figures").glob(f"{name}_*.png")):
+            text += f"\n![{figure.stem.replace('_', ' ')}](figures/{figure.name})\n"
+    return text
 
 
-def _exp2(result):
-    rows = [
-        (
-            name,
-            *(f"{v:.1f}" for v in r["total_variation"]),
-            *(f"{v:.2f}" for v in r["biggest_jump"]),
-            r["certain_and_wrong"],
-            r["certain_above"]["0.01"],
-        )
-        for name, r in result["methods"].items()
-    ]
-    return _table(
-        (
-            "method",
-            "total variation, set 1",
-            "set 2",
-            "biggest jump, set 1",
-            "set 2",
-            "certain, above .1 nats",
-            "above .01",
-        ),
-        rows,
-    )
+def reproduced(found):
+    """The page of claims."""
+    text = (HERE / "reproduced_introduction.md").read_text()
+    for name, result in found.items():
+        claims = claims_of(result)
+        if claims:
+            text += (
+                f"\n## {name}: {EXPERIMENTS[name].title[0].lower()}{EXPERIMENTS[name].title[1:]}\n\n{made(result)}\n\n"
+            )
+            text += "| the paper, line of its source | here | verdict | reason |\n|---|---|---|---|\n"
+        for c in claims:
+            cells = (f"{c.said} ({c.line})", c.ours, f"**{c.verdict}**", c.reason)
+            text += "| " + " | ".join(x.replace("|", "\\|") for x in cells) + " |\n"
+    return text
 
-
-def _exp4(result):
-    rows = [
-        (
-            name,
-            f"{r['correlation_log_shape']:.6f}",
-            f"{r['correlation_log_rate']:.6f}",
-            " ".join(str(v) for v in r["oracle_calls_after"].values()),
-            f"{r['worst_posterior_kl']:.2g}",
-        )
-        for name, r in result["methods"].items()
-        if "oracle_calls_after" in r
-    ]
-    return _table(
-        ("method", "corr. log shape", "corr. log rate", "calls after 50 100 200 500 1000 1500", "worst KL"), rows
-    )
-
-
-def _features(result):
-    rows = [
-        (name, *(f"{v:.3f}" for v in r["mean_abs_error"]))
-        for name, r in result["methods"].items()
-        if "mean_abs_error" in r
-    ]
-    return _table(("mean error of the kernel at D =", *map(str, result["settings"]["D"])), rows)
-
-
-TABLES = {"exp1": _exp1, "exp2": _exp2, "exp3": _sequence, "exp4": _exp4, "exp5": _sequence, "features": _features}
 
 if __name__ == "__main__":
-    text = (HERE / "introduction.md").read_text()
-    for name, table in TABLES.items():
-        path = HERE / f"{name}.json"
-        if path.exists():
-            result = json.loads(path.read_text())
-            text += f"\n## {name}\n\n{table(result)}\n"
-            for figure in sorted((HERE / "figures").glob(f"{name}_*.png")):
-                text += f"\n![{figure.stem.replace('_', ' ')}](figures/{figure.name})\n"
-    (HERE / "README.md").write_text(text)
+    found = results()
+    (HERE / "README.md").write_text(readme(found))
+    (HERE / "reproduced.md").write_text(reproduced(found))

@@ -237,6 +237,23 @@ def test_a_pickle_without_its_model_can_be_read_and_says_that_it_cannot_predict(
         q.predict("y", t=[1.0])
 
 
+def test_predictions_over_hyper_parameters_agree_with_a_grid() -> None:
+    y = np.array([0.3, -1.2, 2.0, 0.4, -0.9])
+    model = hg.Model()
+    t = model.data("t", np.ones(5))
+    s = model.half_normal("s", 1.0)
+    model.gaussian("y", 0.0 * t, sd=s, observed=y)
+    p = model.infer()
+    found = p.predict("y", t=np.ones(2), draws=N, seed=1)
+    grid = np.linspace(1e-3, 8, 40_000)
+    weight = stats.norm.pdf(grid) * np.prod(stats.norm(0, grid[:, None]).pdf(y), axis=1)
+    weight /= weight.sum()
+    np.testing.assert_allclose(found.variance, np.sum(weight * grid**2), rtol=0.04)
+    tail = np.sum(weight * 2 * stats.norm(0, grid).cdf(-3.0))
+    assert np.mean(np.abs(found.samples) > 3.0) == pytest.approx(tail, abs=0.006)
+    assert p.predict("y", draws=100).samples.shape == (100, 5)
+
+
 def test_wrong_questions_are_answered_with_a_sentence() -> None:
     model = hg.Model()
     t = model.data("t", [0.0, 1.0])

@@ -62,7 +62,7 @@ def test_no_belief_keeps_less_than_a_quarter_of_its_precision_in_any_sweep(seed,
     model, tau, _ = mean_and_precision(seed, 10)
     mu = model["mu"]
     kept = []
-    for posterior, _ in hg.steps(model, max_sweeps=30):
+    for posterior, _ in hg.steps(model, max_sweeps=30, structure="factorised"):
         kept.append([posterior[mu].naturals[1], posterior[tau].naturals[0] + 1.0, posterior[tau].naturals[1]])
     kept = np.array(kept, dtype=float).reshape(len(kept), 3)
     lost = kept[1:] / kept[:-1]
@@ -73,14 +73,14 @@ def test_no_belief_keeps_less_than_a_quarter_of_its_precision_in_any_sweep(seed,
 
 def test_no_sweep_is_the_last_in_which_messages_were_shortened(uniform_start):
     model, _, _ = mean_and_precision(0, 10)
-    posterior = model.infer()
+    posterior = model.infer(structure="factorised")
     shortened = [info.n_shortened for info in posterior.trace.sweeps]
     assert posterior.converged
     assert max(shortened) == 10
     assert shortened[-1] == 0
     stopped = 1 + int(np.flatnonzero(shortened)[0])
     with pytest.warns(hg.ConvergenceWarning):
-        early = model.infer(stop=hg.after(stopped))
+        early = model.infer(stop=hg.after(stopped), structure="factorised")
     assert not early.converged
     info = early.trace.sweeps[-1]
     assert not info.settled(np.inf)
@@ -91,7 +91,7 @@ def test_no_sweep_is_the_last_in_which_messages_were_shortened(uniform_start):
 def test_a_prior_of_tiny_shape_is_not_shortened(seed):
     """A uniform Gamma has shape 1: taking that for precision that can be lost would make a prior of shape 1e-3 one of 1/4."""
     model, tau, y = mean_and_precision(seed, 30)
-    posterior = model.infer()
+    posterior = model.infer(structure="factorised")
     assert posterior.converged
     # EP is 0.3 % off here; a prior of shape 1/4 would be 2 %
     assert posterior[tau].mean == pytest.approx(exact_precision(y), rel=0.01)

@@ -105,7 +105,7 @@ def test_a_start_leaves_the_fixed_point_where_it_is(monkeypatch):
         model = hg.Model()
         mu, tau = model.gaussian("mu", 0.0, variance=100.0), model.gamma("tau", 1.0, 1.0)
         model.gaussian("y", mu, precision=tau, observed=y)
-        p = model.infer(tolerance=1e-6)
+        p = model.infer(tolerance=1e-6, structure="factorised")
         return p.n_sweeps, np.array(
             [p[mu].mean, p[mu].variance, p[tau].mean, p[tau].variance, p.log_evidence], dtype=float
         )

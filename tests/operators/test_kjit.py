@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from logistic_world import GridOracle, plate
+from logistic_world import GridOracle, logistic_factor, plate
 
+from heliograph.engine import Model, after
+from heliograph.errors import AccuracyWarning
 from heliograph.families import Gaussian
 from heliograph.kernels import median_heuristic
 from heliograph.operators import KernelLearner, Kjit
@@ -85,3 +87,15 @@ def test_far_from_all_it_saw_it_is_as_uncertain_as_before_it_learned():
     near = {p: m[:2] for p, m in rows.items()}
     # the prior variance of an output is the squared length of a feature vector, about 1
     assert (learner.predict(far)[1] > 0.1).all() and (learner.predict(near)[1] < 2e-4).all()
+
+
+@pytest.mark.filterwarnings("ignore::heliograph.errors.ConvergenceWarning")
+def test_a_run_that_predicts_says_that_nothing_is_known_of_its_error():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 2))
+    model = Model()
+    w = model.gaussian("w", np.zeros(2), covariance=np.eye(2))
+    model.bernoulli("y", logistic_factor()(x @ w), observed=x[:, 0] > 0)
+    with pytest.warns(AccuracyWarning, match="without saying how wrong they may be"):
+        posterior = model.infer(operator=Kjit(40, 50, minibatch=40, threshold=-5.0), stop=after(4), progress=False)
+    assert posterior.trace.n_asked < 240 and np.isnan(posterior.error_estimate)

@@ -15,10 +15,11 @@ import heliograph.paper.exp4.parts as exp4
 from heliograph.cli import app
 from heliograph.errors import ModelError
 from heliograph.paper.registry import EXPERIMENTS
+from heliograph.paper.report.page import build
 from heliograph.paper.reproduce import choose, outcome_of, plan, run
 from heliograph.paper.results import read_results, without_timings, write_outcome
 from heliograph.paper.running.experiment import Outcome
-from heliograph.paper.running.parts import Store
+from heliograph.paper.running.parts import Store, run_parts
 
 TINY = ["reproduce", "exp4", "--methods", "exact,kjit (text)", "--json", "-"]  # one message a problem
 
@@ -168,3 +169,37 @@ def test_a_part_that_fails_leaves_a_report_of_the_others_that_says_so(tmp_path, 
     monkeypatch.setattr(exp4, "solve_problems", good)
     assert CliRunner().invoke(app, [*TINY[:4], "--problems", "5", "--out", str(tmp_path)]).exit_code == 0
     assert "failed" not in json.loads((tmp_path / "exp4.json").read_text())
+
+
+def test_several_seeds_give_a_spread_and_the_numbers_of_the_first(tmp_path):
+    runs = plan(choose("exp4"), 3, methods=["exact", "kjit (text)"], problems=30, seeds=2)
+    results = {step.part.key: r for step, r in run(runs, Store(tmp_path)) if step.part is not None}
+    both, (first, second) = outcome_of(runs, results).json, [outcome_of(one, results).json for one in runs]
+    assert both["spread"]["seeds"] == [3, 4] and both["settings"]["seed"] == 3 and both["parts"] == [6, 6]
+    calls = [one["methods"]["kjit (text)"]["oracle_calls"] for one in (first, second)]
+    assert both["spread"]["methods"]["kjit (text)"]["oracle calls"] == calls
+    assert without_timings(both["methods"]) == without_timings(first["methods"])
+    write_outcome(tmp_path, Outcome(both, {}))
+    page = build(tmp_path).read_text(encoding="utf-8")
+    assert "Over seeds 3 to 4: median" in page and "medians\nover seeds" in page
+
+
+def test_an_interrupted_spread_is_still_shown(tmp_path):
+    runs = plan(choose("exp4"), 0, methods=["exact", "kjit (text)"], problems=60, seeds=2)
+    kept = list(runs[0].parts) + [p for p in runs[1].parts if "kjit" not in p.name]
+    results = {p.key: r for p, r in run_parts(kept, Store(tmp_path))}
+    told = outcome_of(runs, results).json
+    assert not told["complete"] and told["parts"] == [5, 6]
+    lengths = {m: len(v["oracle calls"]) for m, v in told["spread"]["methods"].items()}
+    assert lengths == {"exact": 2, "kjit (text)": 1}
+    write_outcome(tmp_path, Outcome(told, {}))
+    assert "kjit (text) (1 seed)" in build(tmp_path).read_text(encoding="utf-8")
+
+
+def test_slow_experiments_have_half_of_the_seeds_and_sampling_the_first():
+    runs = plan([EXPERIMENTS["exp1"], EXPERIMENTS["exp3"]], 0, seeds=4)
+    assert [(r.experiment.name, r.seed) for r in runs] == [("exp1", 0), ("exp1", 1), *(("exp3", s) for s in range(4))]
+    sampled = [any("sampling" in p.name for p in r.parts) for r in runs[2:]]
+    assert sampled == [True, False, False, False]
+    with pytest.raises(ModelError, match="number of seeds must be at least 1"):
+        plan([EXPERIMENTS["exp3"]], seeds=0)

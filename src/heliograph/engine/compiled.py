@@ -9,6 +9,7 @@ from heliograph.engine.discrete.counts import with_counts
 from heliograph.engine.discrete.graph import with_discrete_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
 from heliograph.engine.plates.block import BlockPlate
+from heliograph.engine.pooling import with_pooled_samples
 from heliograph.engine.schedule import Schedule, Task, plan
 from heliograph.engine.tables import Rows
 from heliograph.graph.records import Graph, Node
@@ -66,7 +67,8 @@ def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) ->
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
     if structure != "factorised":
         must = structure == "joint"
-        graph = with_counts(with_discrete_blocks(with_blocks(graph, must, budget), must))
+        graph = with_blocks(with_pooled_samples(graph), must, budget)
+        graph = with_counts(with_discrete_blocks(graph, must))
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from heliograph.engine.plates.gathering import gather_all
@@ -180,6 +179,8 @@ def _matched(e: _Elements, row: np.ndarray, column: np.ndarray, cluster: np.ndar
         fit = -0.5 * np.log(v) - 0.5 * (mean[:, None] - prior.mean) ** 2 / v + _log_spread(prior, n, squares)
         score[j] += np.where(n > 0, fit, 0.0).sum(axis=0)
     component = np.zeros(k, dtype=int)
+    from scipy.optimize import linear_sum_assignment  # slow to import, and few models are mixtures
+
     rows, columns = linear_sum_assignment(score, maximize=True)
     component[rows] = columns
     return component

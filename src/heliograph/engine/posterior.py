@@ -242,7 +242,7 @@ class Posterior(ReadablePosterior):
         >>> bool(np.std(draws["a"] + draws["b"]) < 0.002)
         True
         """
-        return sampled(np.random.default_rng(seed), self._source(), variables, check_draws(size))
+        return sampled(np.random.default_rng(seed), self.source(), variables, check_draws(size))
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Seed = 0, **data: Any) -> Prediction:
         """What the posterior says of a variable: of new data, given by the names of `model.data`, or once more of the old.
@@ -259,7 +259,7 @@ class Posterior(ReadablePosterior):
         **data
             New values of named data.
         """
-        return predicted(np.random.default_rng(seed), self._source(), target, data, check_draws(draws))
+        return predicted(np.random.default_rng(seed), self.source(), target, data, check_draws(draws))
 
     def log_likelihood(self, pointwise: bool = False) -> Any:
         """``log E p(y_i | parents)`` under the posterior: its sum, or with `pointwise` an array for every observed variable."""
@@ -269,7 +269,8 @@ class Posterior(ReadablePosterior):
     def _draws(self, rng: np.random.Generator, nodes: Sequence[int], n: int) -> dict[int, np.ndarray]:
         return drawn(rng, self._compiled, self._exchange.tables, self._belief, nodes, n)
 
-    def _source(self) -> Source:
+    def source(self) -> Source:
+        """This posterior as a source of draws."""
         return Source(self._graph, self._draws, self._graph.script)
 
     @property

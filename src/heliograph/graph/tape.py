@@ -12,11 +12,12 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
-from heliograph.graph.data import Data, plain, roots_of
+from heliograph.graph.data import Data, roots_of
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries
 from heliograph.graph.language.statements import observe
 from heliograph.graph.quantity import Quantity
+from heliograph.graph.symbols import Values, substituted
 
 __all__ = ["Call", "Taped", "named_calls", "replayed", "rewritten", "touched"]
 
@@ -92,8 +93,12 @@ def rewritten(calls: Iterable[Any], observed: Mapping[str, Any]) -> list[Call]:
 
 
 @contextmanager
-def replayed(model: Taped, calls: Iterable[Call], keep: bool) -> Generator[Draft, None, None]:
+def replayed(
+    model: Taped, calls: Iterable[Call], keep: bool, values: Values | None = None
+) -> Generator[Draft, None, None]:
     """Write a model anew by these calls; with `keep` it stays so, unless something goes wrong.
+
+    `values` are those of its hyper-parameters; by default those that its author's lines were read with.
 
     Inside the context the model and its variables are the new ones.
     """
@@ -106,7 +111,7 @@ def replayed(model: Taped, calls: Iterable[Call], keep: bool) -> Generator[Draft
         model.draft = new
         for call in calls:
             with new.transaction():
-                made = call.function(new, *plain(call.args), **plain(call.kwargs))
+                made = call.function(new, *substituted(call.args, values), **substituted(dict(call.kwargs), values))
             if call.made is not None:
                 before.append((call.made, (call.made.node, call.made.index, call.made.shape)))
                 call.made.node, call.made.index, call.made.shape = made.node, made.index, made.shape

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import chunks
 from heliograph.regression.squared_exponential import Widths, departs, scaled
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 __all__ = ["Neighbours"]
 
@@ -35,6 +38,8 @@ class Neighbours:
 
     @cached_property
     def _tree(self) -> KDTree:
+        from scipy.spatial import KDTree  # slow to import, and few operators have so many labels
+
         return KDTree(self._places)
 
     @cached_property

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
-from scipy.optimize import minimize
 
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.regression.squared_exponential import LEAST_SIGNAL, NOISE_BOUNDS, Widths, start_widths
@@ -34,6 +33,8 @@ def fit_widths(
     `start` gives a warm start; the prior and the bounds always come from the inputs themselves. Costs O(N^3) an
     evaluation, some 20 to 100 of them.
     """
+    from scipy.optimize import minimize  # a third of the time of importing this package
+
     inputs = np.asarray(inputs, dtype=float)
     targets = np.asarray(targets, dtype=float).reshape(len(inputs), -1)
     q = targets.shape[1]

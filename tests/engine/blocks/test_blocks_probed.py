@@ -112,3 +112,24 @@ def test_sites_on_vectors_of_an_estimated_block():
     sd = np.sqrt(exact[a].variance)
     assert np.abs((estimated[a].mean - exact[a].mean) / sd).max() < 1e-6
     assert np.abs(np.sqrt(estimated[a].variance) / sd - 1).max() < 0.08
+
+
+def test_many_private_numbers_of_an_estimated_block_are_read_off_the_probes():
+    rng = np.random.default_rng(4)
+    n_players, n_games = 300, 2500
+    a = rng.integers(n_players, size=n_games)
+    b = (a + rng.integers(1, n_players, size=n_games)) % n_players
+    model = hg.Model()
+    s = model.gaussian("skill", np.zeros(n_players), variance=1.0)
+    shown = [model.gaussian(name, s[k], variance=1.0) for name, k in (("winner", a), ("loser", b))]
+    model.constrain(shown[0] > shown[1])
+    exact = model.infer()
+    estimated, _ = said_by(lambda: model.infer(budget=TINY))
+    assert estimated.structure["winner"] == "joint, standard deviations with a standard error of 6.2 %"
+    for variable in (s, *shown):
+        sd = np.sqrt(exact[variable].variance)
+        ratio = np.sqrt(estimated[variable].variance) / sd
+        assert np.abs((estimated[variable].mean - exact[variable].mean) / sd).max() < 0.02
+        assert np.abs(ratio - 1).max() < 0.08 and abs(ratio.mean() - 1) < 0.01
+    estimated, _ = said_by(lambda: estimated.summary())
+    assert "winner" in estimated

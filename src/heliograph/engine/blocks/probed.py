@@ -13,10 +13,11 @@ import numpy as np
 
 from heliograph.engine.blocks.planned import PlanRefusedError, as_numeric
 from heliograph.engine.blocks.records import Known, known_shift
-from heliograph.engine.blocks.rows import Rows, image, pull, take, transposed
+from heliograph.engine.blocks.rows import Rows, image, over, pull, take, transposed
 from heliograph.engine.blocks.system import Sites
 from heliograph.errors import UnsupportedError
 from heliograph.numerics import sparse
+from heliograph.numerics.chunks import chunks
 
 __all__ = ["EXPECTED_ERROR", "ProbedSolution", "ProbedSystem"]
 
@@ -25,6 +26,8 @@ EXPECTED_ERROR = 0.5 * (2.0 / _PROBES) ** 0.5  # of a standard deviation, relati
 _SIGNS = 0  # the probes' own seed: a posterior by formulas does not hang on the seed of a run
 _LARGEST_CORE = 400  # scalars that are solved for one by one in every sweep
 _FEW = 64  # right-hand sides at a time
+_MOST_SOLVED = 2000  # rows that are solved for one by one; more are read off the probes
+_CHUNK = 4096  # rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +98,13 @@ class ProbedSystem:
     def error(self, rows: Rows, start: int, solution: ProbedSolution) -> float:
         """The largest expected relative error of the standard deviations of some rows, which `start` among the shown ones.
 
-        Rows that are not shown (`start` below 0) are solved for one by one, without such an error.
+        Rows that are not shown (`start` below 0) are solved for one by one, without such an error, unless they are many.
         """
+        if start < 0:
+            return EXPECTED_ERROR if self._too_many(rows) else 0.0
         errors = solution.estimate.errors[len(self.known)]
         assert errors is not None
-        return float(errors[start : start + len(rows)].max(initial=0.0)) if start >= 0 else 0.0
+        return float(errors[start : start + len(rows)].max(initial=0.0))
 
     def vector_moments(self, solution: ProbedSolution) -> list[tuple[np.ndarray, np.ndarray]]:
         """Means and covariances of every vector site, by port."""
@@ -116,6 +121,9 @@ class ProbedSystem:
     def moments(self, rows: Rows, solution: ProbedSolution, d: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Means of any rows, and their variances, or the covariances of every d of them, by solves."""
         step = d or 1
+        if self._too_many(rows):
+            found = self._by_probes(rows, step, solution)
+            return self.means(rows, solution), found if d is not None else found.reshape(-1)
         found = np.empty((len(rows) // step, step, step))
         at_once = max(1, _FEW // step)
         for start in range(0, len(found), at_once):
@@ -124,6 +132,21 @@ class ProbedSystem:
             own = np.arange(len(both))
             found[start : start + len(both)] = both[own, :, own, :]
         return self.means(rows, solution), found if d is not None else found.reshape(-1)
+
+    def _too_many(self, rows: Rows) -> bool:
+        """Whether there are more rows than are solved for one by one."""
+        return len(rows) > _MOST_SOLVED and not self._prober.plan.n_core
+
+    def _by_probes(self, rows: Rows, d: int, solution: ProbedSolution) -> np.ndarray:
+        """The covariances of every d rows in the probes; those of negative weights are taken away."""
+        probes = np.empty_like(solution.estimate.probes)
+        probes[self._prober.plan.order] = solution.estimate.probes
+        weight = np.where(np.arange(probes.shape[1]) < _PROBES, 1.0, -1.0) / _PROBES
+        found = np.empty((len(rows) // d, d, d))
+        for part in chunks(len(found), _CHUNK):
+            seen = over(rows, probes, slice(part.start * d, part.stop * d)).reshape(-1, d, len(weight))
+            found[part] = (seen * weight) @ seen.transpose(0, 2, 1)
+        return found
 
     def naturals(self, rows: Rows, solution: ProbedSolution) -> None:
         """None: the whole precision is never laid out."""

@@ -16,6 +16,7 @@ from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.nested.records import Error, Integration
 from heliograph.engine.nested.remarks import doubts_of, remarks_of
 from heliograph.engine.options import InferOptions
+from heliograph.engine.predicting.script import script_of
 from heliograph.errors import AccuracyWarning, ModelError, UnsupportedError
 from heliograph.graph.builder import Builder
 from heliograph.graph.hyper import Hyper
@@ -107,7 +108,7 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     values = values_of(chosen, whole.u)
     values |= {k: np.broadcast_to(v, (len(whole.u), *np.shape(v))) for k, v in pinned.items()}
     doubts = doubts_of(whole, integration)
-    posterior = IntegratedPosterior(model.graph, whole, values, integration, whole.log_mass, doubts)
+    posterior = IntegratedPosterior(script_of(model), whole, values, integration, whole.log_mass, doubts)
     _warn(whole, doubts, options)
     return posterior
 
@@ -122,7 +123,7 @@ def _at_best(model: Builder, evaluator: Evaluator, best: Point) -> IntegratedPos
     values = {k: np.asarray(v)[None] for k, v in pinned.items()}
     log_evidence = best.log_density - log_prior(hypers, best.u)
     doubts = doubts_of(whole, integration)
-    return IntegratedPosterior(model.graph, whole, values, integration, log_evidence, doubts)
+    return IntegratedPosterior(script_of(model), whole, values, integration, log_evidence, doubts)
 
 
 def _integration(

@@ -13,7 +13,7 @@ from heliograph.engine.nested.marginal import Marginal
 from heliograph.engine.nested.points import Point
 from heliograph.engine.nested.records import Integration
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.predicting import check_draws
+from heliograph.engine.predicting import Prediction, Script, check_draws, joined_predictions, predicted
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
@@ -39,7 +39,7 @@ class IntegratedPosterior(ReadablePosterior):
 
     def __init__(
         self,
-        live: Graph,
+        script: Script,
         whole: Whole,
         values: Mapping[str, np.ndarray],
         integration: Integration,
@@ -47,7 +47,8 @@ class IntegratedPosterior(ReadablePosterior):
         doubts: str,
     ) -> None:
         """`values` holds the hyper-parameters at the nodes; `doubts` is empty, or says why the run has not converged."""
-        self._live, self._version = live, live.version
+        assert script.model is not None
+        self._script, self._live, self._version = script, script.model.graph, script.model.graph.version
         self._whole = whole
         self._values = values
         self.integration = integration
@@ -226,6 +227,18 @@ class IntegratedPosterior(ReadablePosterior):
         order = rng.permutation(size)
         names = list(self) if variables is None else list(variables)
         return {name: np.concatenate([p[name] for p in parts])[order] for name in names if name in parts[0]}
+
+    def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
+        """What the posterior says of a variable, as `Posterior.predict`: each draw has its own hyper-parameters."""
+        rng, n = np.random.default_rng(seed), check_draws(draws)
+        weights = np.maximum(self.integration.weights, 0.0)
+        counts = rng.multinomial(n, weights / weights.sum())
+        parts: list[Prediction] = []
+        for k in np.flatnonzero(counts):
+            values = {**self.integration.fixed, **{name: v[k] for name, v in self.integration.points.items()}}
+            source = self._at(self._whole.points[k]).source()._replace(script=self._script, values=values)
+            parts.append(predicted(rng, source, target, data, int(counts[k])))
+        return joined_predictions(parts)
 
     def __repr__(self) -> str:
         return f"IntegratedPosterior({', '.join(self._values)} integrated over {self.integration.n_evaluations} evaluations)"

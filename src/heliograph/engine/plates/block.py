@@ -99,10 +99,11 @@ class BlockPlate:
         system = self.factor.system
         if system.refused is None:
             return None
-        joint = self.joint(tables)
+        joint, block = self.joint(tables), self.factor.block
+        starts = {p.node: p.start for p in self.factor.at.values()}
         return {
-            p.node: np.inf if joint is None else system.error(p.rows, p.start, joint.solution)
-            for p in self.factor.at.values()
+            k: np.inf if joint is None else system.error(block.rows[k], starts.get(k, -1), joint.solution)
+            for k in block.nodes
         }
 
     # ---- the joint belief -----------------------------------------------------------------------------------

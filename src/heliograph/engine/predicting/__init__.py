@@ -8,7 +8,7 @@
 from heliograph.engine.predicting.draws import drawn
 from heliograph.engine.predicting.likelihood import pointwise_log_likelihood
 from heliograph.engine.predicting.predict import Seed, Source, check_draws, predicted, sampled
-from heliograph.engine.predicting.prediction import Prediction
+from heliograph.engine.predicting.prediction import Prediction, joined_predictions
 from heliograph.engine.predicting.script import Script
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Source",
     "check_draws",
     "drawn",
+    "joined_predictions",
     "pointwise_log_likelihood",
     "predicted",
     "sampled",

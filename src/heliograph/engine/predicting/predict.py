@@ -15,6 +15,7 @@ from heliograph.errors import ModelError
 from heliograph.graph.observing import as_data
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node, Plate
+from heliograph.graph.symbols import Values
 from heliograph.graph.tape import named_calls, replayed, rewritten, touched
 from heliograph.graph.variable import Variable
 
@@ -29,6 +30,7 @@ class Source(NamedTuple):
     graph: Graph  # of the run
     draw: Callable[[np.random.Generator, Sequence[int], int], dict[int, np.ndarray]]  # nodes of the run, jointly
     script: Script | None
+    values: Values | None = None  # of hyper-parameters
 
 
 def predicted(
@@ -50,7 +52,7 @@ def predicted(
         The number of draws.
     """
     script = _usable(source.script, target, data)
-    with _with_data(script, data), replayed(_owner(script), _open(script, data), keep=False) as draft:
+    with _with_data(script, data), replayed(_owner(script), _open(script, data), False, source.values) as draft:
         reached = touched(script.calls, set(data))
         kept = _kept(source, draft.graph, reached, rng, n)
         forward = Forward(rng, draft.graph, kept, n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from heliograph.families.reading import Interval
 from heliograph.families.tables import brief
 from heliograph.numerics.checks import as_real, short
 
-__all__ = ["Prediction"]
+__all__ = ["Prediction", "joined_predictions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,3 +57,11 @@ class Prediction:
 
     def __repr__(self) -> str:
         return f"Prediction(mean {brief(self.mean)}, sd {brief(self.sd)}, {len(self.samples)} draws)"
+
+
+def joined_predictions(parts: Sequence[Prediction]) -> Prediction:
+    """The draws of several predictions as one: each counts as often as it was drawn."""
+    share = np.array([len(p.samples) for p in parts]) / sum(len(p.samples) for p in parts)
+    mean = np.tensordot(share, np.stack([p.mean for p in parts]), axes=1)
+    second = np.stack([p.variance + (p.mean - mean) ** 2 for p in parts])
+    return Prediction(np.concatenate([p.samples for p in parts]), mean, np.tensordot(share, second, axes=1))

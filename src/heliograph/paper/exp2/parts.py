@@ -209,7 +209,7 @@ def doubt_of_method(
         "n_no_belief": len(test) - len(log_kl),
         "mean_log_kl": float(log_kl.mean()),
         "train_mean_log_kl": float(train_kl.mean()),
-        "rank_correlation": float(np.corrcoef(rankdata(log_doubt), rankdata(log_kl))[0, 1]),
+        "rank_correlation": _rank_correlation(log_doubt, log_kl),
         "uncertainty": model.uncertainty,
         "series": {
             "log_uncertainty": along,
@@ -231,6 +231,11 @@ def _certain(certain: np.ndarray, log_kl: np.ndarray, wrong_kl: float) -> dict[s
         "certain_worst_log_kl": float(log_kl[certain].max()) if certain.any() else None,
         "n_certain": int(certain.sum()),
     }
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float | None:
+    """Spearman's; there is none if all doubts, or all errors, are the same (below rounding)."""
+    return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else None
 
 
 def _errors(model: Doubtful, data: Labelled) -> tuple[np.ndarray, np.ndarray]:
@@ -277,5 +282,6 @@ def headlines(json: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         both = {"total variation": "total_variation", "biggest jump": "biggest_jump", "mean": "mean_log_uncertainty"}
         found[method] = {f"{name}, set {k + 1}": row[key][k] for name, key in both.items() for k in (0, 1)}
         found[method] |= {"rank correlation": row["rank_correlation"], "certain and wrong": row["certain_and_wrong"]}
+        found[method]["certain"] = row["n_certain"]
         found[method] |= {"mean log KL, test": row["mean_log_kl"], "train": row["train_mean_log_kl"]}
     return found
