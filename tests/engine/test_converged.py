@@ -64,6 +64,28 @@ def test_a_belief_that_swings_or_jumped_once_is_not_taken_for_slow():
         assert still_to_go(*beliefs) == pytest.approx(0.5e-8, rel=1e-6)
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.38, 0.7])
+def test_a_belief_that_swings_and_calms_down_is_not_taken_for_one_that_speeds_up(rate):
+    """At a rate of .38 two moves to and fro are 1.6 times as long as the last, as are two of a belief that gets faster."""
+    means = np.cumsum([0.0, 1e-4, -1e-4 * rate])
+    beliefs = [[hg.Gaussian(np.array([m, 0.0]), 1.0)] for m in means[::-1]]
+    for jointly in (None, [True]):
+        assert still_to_go(*beliefs, jointly) == pytest.approx(0.5 * (1e-4 * rate) ** 2, rel=1e-6)
+
+
+def test_a_belief_that_speeds_up_is_far_from_rest():
+    means = np.cumsum([0.0, 1e-4, 1.5e-4])
+    beliefs = [[hg.Gaussian(np.array([m]), 1.0)] for m in means[::-1]]
+    assert still_to_go(*beliefs) > 0.1
+
+
+def test_moves_at_right_angles_slow_down_by_their_lengths():
+    """One entry after the other moves, by 1e-4 and then by half of that; as much again is still to come."""
+    where = np.array([[0.0, 0.0], [1e-4, 0.0], [1e-4, 0.5e-4]])
+    beliefs = [[hg.Gaussian(m, 1.0)] for m in where[::-1]]
+    assert still_to_go(*beliefs, [True]) == pytest.approx(0.5 * 0.5e-4**2, rel=1e-3)
+
+
 def test_the_step_is_shortened_by_failure_and_swings_and_grows_again_with_progress():
     pace = Pace(None)
     pace.failed()

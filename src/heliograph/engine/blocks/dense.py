@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.gram import gram_of
-from heliograph.engine.blocks.records import Known, joined_known, known_log_density, known_shift
+from heliograph.engine.blocks.records import Known, joined_known, known_log_density
 from heliograph.engine.blocks.rows import Rows, image, is_base, over, pull, take
 from heliograph.engine.blocks.system import Sites
 from heliograph.engine.blocks.vectors import DenseVectors
@@ -63,22 +63,22 @@ class DenseSystem:
         self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
         self.vectors = tuple(DenseVectors(r, d) for r, d in vectors)
         n = rows.n_columns
-        self.precision = np.zeros((n, n))
+        self.precision, self.shift = np.zeros((n, n)), np.zeros(n)
         for part in known:
+            value = -part.weight * part.rows.constant
             if part.gram is None:
-                gram_of(laid_out(part.rows)).add(self.precision, part.weight)
+                gram_of(laid_out(part.rows)).add(self.precision, self.shift, part.weight, value)
             else:
                 self.precision[np.ix_(part.gram[0], part.gram[0])] += part.gram[1]
+                self.shift += pull(part.rows, value)
         self._gram = gram_of(self.sites)
-        self.shift = known_shift(known, rows.n_columns)
 
     def solve(self, sites: Sites) -> Solution | None:
         """The joint belief under the sites; None where it is not a distribution."""
         tau = sites.tau
         q, b = self.precision.copy(), self.shift.copy()
         if len(tau):
-            self._gram.add(q, tau)
-            b += pull(self.sites, sites.shift - tau * self.sites.constant)
+            self._gram.add(q, b, tau, sites.shift - tau * self.sites.constant)
         for place, site in zip(self.vectors, sites.vectors, strict=True):
             place.add(q, b, site)
         if not len(b):
@@ -99,7 +99,7 @@ class DenseSystem:
     def _plain(self, q: np.ndarray, b: np.ndarray) -> Solution | None:
         """The belief from the precision; None where it is not positive definite."""
         lower, failed = dpotrf(q, lower=1)
-        diagonal, size = np.diag(lower), np.diag(q)
+        diagonal, size = lower.diagonal(), q.diagonal()
         if failed or not (diagonal * diagonal > _ROUNDING * size).all():
             return None
         root = dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
@@ -165,11 +165,13 @@ def laid_out(rows: Rows) -> Rows:
 
 def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of the rows."""
-    mean = rows.constant + image(rows, solution.mean)
     if not rows.sparse.nnz and len(rows.dense) == 1:
         x, columns = rows.dense[0]
-        root = solution.root if len(columns) == rows.n_columns else _root_of(solution.root, columns)
-        return mean, dot_forward(x, np.zeros(len(columns)), root=root)[1]
+        whole = len(columns) == rows.n_columns
+        root = solution.root if whole else _root_of(solution.root, columns)
+        mean, variance = dot_forward(x, solution.mean[columns], root=root)
+        return rows.constant + mean, variance
+    mean = rows.constant + image(rows, solution.mean)
     variance = np.zeros(len(rows))
     if not rows.sparse.nnz and not rows.dense:
         return mean, variance

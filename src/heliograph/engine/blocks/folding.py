@@ -3,7 +3,7 @@
 
 A site ``exp(shift z - tau z^2 / 2)`` on ``z = y + noise``, with noise of variance v that nothing else reads, is one on y:
 ``exp(shift g y - tau g y^2 / 2)`` with ``g = 1 / (1 + tau v)``. Given y, what is known of z is ``g (y + v shift)`` with variance
-``g v``. Nothing is subtracted, so that no digit is lost whatever the sites say.
+``g v``. Nothing is subtracted, so that no digit is lost whatever the sites say (docs/decisions/0048).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # pyright: basic
-"""``A' diag(weight) A`` of rows, added to a dense matrix: where the entries go is found once, the weights change in every sweep."""
+"""``A' diag(weight) A`` and ``A' value`` of rows, added to a dense system in every sweep; where entries go is found once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from heliograph.engine.blocks.rows import Rows
+from heliograph.engine.blocks.rows import Rows, pull
 from heliograph.factors import dot_backward
 
 __all__ = ["Gram", "gram_of"]
@@ -18,10 +18,10 @@ _MOST_PAIRS = 2_000_000  # pairs of entries in a row, up to which the places of 
 
 
 class Gram(Protocol):
-    """``A' diag(weight) A`` of some rows."""
+    """``A' diag(weight) A`` and ``A' value`` of some rows."""
 
-    def add(self, total: np.ndarray, weight: np.ndarray) -> None:
-        """Add it to a matrix, in place."""
+    def add(self, matrix: np.ndarray, vector: np.ndarray, weight: np.ndarray, value: np.ndarray) -> None:
+        """Add them to a matrix and a vector, in place."""
         ...
 
 
@@ -37,6 +37,7 @@ class _Pairs:
     """Rows of a few scalars: a sparse matrix from weights to the places of their pairs."""
 
     def __init__(self, rows: Rows) -> None:
+        self._rows = rows
         s, n = rows.sparse, rows.n_columns
         length = np.diff(s.indptr)
         row = np.repeat(np.arange(len(rows)), length**2)
@@ -50,9 +51,10 @@ class _Pairs:
         product = s.data[a] * s.data[b]
         self._matrix: Any = sp.csr_array((product, (number.reshape(-1), row)), shape=(len(self._places), len(rows)))
 
-    def add(self, total: np.ndarray, weight: np.ndarray) -> None:
-        """Add it to a matrix, in place."""
-        total.reshape(-1)[self._places] += self._matrix @ weight
+    def add(self, matrix: np.ndarray, vector: np.ndarray, weight: np.ndarray, value: np.ndarray) -> None:
+        """Add them to a matrix and a vector, in place."""
+        matrix.reshape(-1)[self._places] += self._matrix @ weight
+        vector += pull(self._rows, value)
 
 
 class _Products:
@@ -61,26 +63,27 @@ class _Products:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def add(self, total: np.ndarray, weight: np.ndarray) -> None:
-        """Add it to a matrix, in place."""
+    def add(self, matrix: np.ndarray, vector: np.ndarray, weight: np.ndarray, value: np.ndarray) -> None:
+        """Add them to a matrix and a vector, in place."""
         rows, s = self._rows, self._rows.sparse
         n_columns = rows.n_columns
         if s.nnz:
             weighted = sp.csr_array((s.data * np.repeat(weight, np.diff(s.indptr)), s.indices, s.indptr), shape=s.shape)
             part = (s.T @ weighted).tocoo()
-            total[part.coords[0], part.coords[1]] += part.data
-        zero = np.zeros(len(rows))
+            matrix[part.coords[0], part.coords[1]] += part.data
+            vector += s.T @ value
         for k, (x, columns) in enumerate(rows.dense):
-            own = dot_backward(x, zero, weight)[1]
+            pulled, own = dot_backward(x, value, weight)
+            vector[columns] += pulled
             if len(columns) == n_columns and columns[0] == 0 and columns[-1] == n_columns - 1:
-                total += own
+                matrix += own
             else:
-                total[np.ix_(columns, columns)] += own
+                matrix[np.ix_(columns, columns)] += own
             if s.nnz:
                 across = s.T @ (weight[:, None] * x)
-                total[:, columns] += across
-                total[columns] += across.T
+                matrix[:, columns] += across
+                matrix[columns] += across.T
             for other, its in rows.dense[:k]:
                 across = other.T @ (weight[:, None] * x)
-                total[np.ix_(its, columns)] += across
-                total[np.ix_(columns, its)] += across.T
+                matrix[np.ix_(its, columns)] += across
+                matrix[np.ix_(columns, its)] += across.T
