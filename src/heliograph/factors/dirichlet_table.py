@@ -2,7 +2,7 @@
 
 Given the row that counts, the child is one draw from it. A row's own tilted distribution is a mixture: with probability
 ``w_j`` it was chosen and gave j, which is one count more for j, and with the rest it was not chosen and stays as it was
-(docs/decisions/0047).
+(docs/decisions/0049).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A projection on every ``E log p_j`` sends each row of the table as many numbers as there are categories, for every observation:
 for 1e5 words, 10 topics and a vocabulary of 1,000 that is 1e9. Here an observation sees only the entry of the row that it is
-about, a Beta, and tells it a fraction of one count (docs/decisions/0047).
+about, a Beta, and tells it a fraction of one count (docs/decisions/0049).
 """
 
 from __future__ import annotations
