@@ -19,7 +19,7 @@ def by_nuts(model, names, warmup, draws, seed):
     import jax
     import numpyro
 
-    numpyro.set_host_device_count(1)
+    numpyro.enable_x64()  # a Cholesky factor of a smooth kernel does not exist in single precision
     kernel = numpyro.infer.NUTS(model, target_accept_prob=0.9)
     mcmc = numpyro.infer.MCMC(
         kernel, num_warmup=warmup, num_samples=draws, num_chains=2, chain_method="sequential", progress_bar=False

@@ -46,7 +46,8 @@ class Model(Builder):
             Of everything random; for oracles that can share their work; whether progress is shown (None: on a terminal).
         start
             A posterior of an earlier run of this model to begin with: the same answer, sooner.
-        integrate
-            Which hyper-parameters are integrated over: "auto" (all), a list, or False (none: they take their best value).
+        integrate, correct
+            Which hyper-parameters are integrated over: "auto" (all), a list, or False (none: they take their best value); and
+            whether the evidence at their values is corrected by importance sampling.
         """
         return run_to_the_end(self, options)

@@ -105,10 +105,13 @@ class InferOptions(StepOptions):
     integrate
         "auto" integrates over every hyper-parameter; a list of them, or of variables (or their names), over these only, and
         other hyper-parameters take their best value; False gives all their best value. docs/hyperparameters.md says how.
+    correct
+        Correct the evidence at every value of the hyper-parameters by importance sampling.
     """
 
     progress: bool | None = None
     integrate: Any = "auto"
+    correct: bool = False
 
 
 P = ParamSpec("P")

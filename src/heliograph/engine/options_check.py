@@ -37,6 +37,8 @@ def check_options(options: StepOptions) -> None:
         )
     if isinstance(options, InferOptions):
         _check_progress(options.progress)
+        if not isinstance(options.correct, (bool, np.bool_)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"correct must be True or False, not {in_words(options.correct)}")
 
 
 def _check_words(schedule: object, improper: object, structure: object) -> None:

@@ -159,6 +159,7 @@ def test_a_gaussian_process_with_an_unknown_length_scale_agrees_with_dense_algeb
     evidence, weight = weighted(np.array(log_p), u[1] - u[0])
     assert posterior.log_evidence == pytest.approx(evidence, abs=0.01)
     assert posterior[length].mean == pytest.approx(weight @ np.exp(u), rel=0.01)
+    np.testing.assert_allclose(posterior["f"].sd, posterior[f].sd, rtol=1e-3)  # the vector by its name, and its entries
 
 
 def test_a_list_integrates_some_and_gives_the_others_their_best_value():
@@ -244,3 +245,32 @@ def test_a_parameter_of_a_black_box_is_integrated():
     found, truth = model.infer(), exact.infer()
     assert found.log_evidence == pytest.approx(truth.log_evidence, abs=0.02)
     assert found["slope"].mean == pytest.approx(float(truth["slope"].mean), rel=0.02)
+
+
+def test_the_corrected_evidence_is_nearer_to_quadrature_than_the_plain_one():
+    labels = np.ones(8)
+    model = hg.Model()
+    s = model.half_normal("s", 3.0)
+    mu = model.gaussian("mu", 0.0, sd=s)
+    z = mu + model.gaussian("e", 0.0, sd=0.5, size=8)
+    model.bernoulli("y", logit=z, observed=labels)
+    plain, better = model.infer(), model.infer(correct=True)
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    w = w / w.sum()
+    u = np.linspace(-7, 3.5, 401)
+    log_p = []
+    for v in u:
+        inner = (1 / (1 + np.exp(-(np.exp(v) * x[:, None] + 0.5 * x[None])))) @ w  # of one label, given mu
+        log_p.append(np.log(w @ inner**8) + stats.halfnorm(scale=3).logpdf(np.exp(v)) + v)
+    evidence, weight = weighted(np.array(log_p), u[1] - u[0])
+    assert abs(better.log_evidence - evidence) < 0.02
+    assert abs(better.log_evidence - evidence) < abs(plain.log_evidence - evidence) + 0.005
+    assert better[s].mean == pytest.approx(weight @ np.exp(u), rel=0.03)
+
+
+def test_the_correction_is_refused_where_it_would_not_be_one():
+    model, _ = student(np.ones(5))
+    with pytest.raises(hg.UnsupportedError, match="correct=False"):
+        model.infer(correct=True)
+    with pytest.raises(hg.ModelError, match="correct must be"):
+        model.infer(correct="yes")

@@ -10,7 +10,7 @@ import numpy as np
 
 from heliograph.engine.doubts import warn_of_doubts
 from heliograph.engine.nested.estimating import estimated_error
-from heliograph.engine.nested.integrating import Whole, best_point, explore, single
+from heliograph.engine.nested.integrating import Whole, best_point, corrected, explore, single
 from heliograph.engine.nested.points import Evaluator, Point, log_prior, values_of
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.nested.records import Error, Integration
@@ -100,6 +100,8 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
         effort = evaluator.effort
         evaluator = Evaluator(model, chosen, options, pinned, centre=best.u[: sum(h.prior.n for h in chosen)])
     whole = explore(evaluator)
+    if options.correct:
+        whole = corrected(whole, lambda u: log_prior(chosen, u))
     if effort is not None:
         evaluator.effort = type(effort)(*(a + b for a, b in zip(effort, evaluator.effort, strict=True)))
     error = estimated_error(whole)

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ from heliograph.numerics.exploring.flooding import Flood, flood
 from heliograph.numerics.exploring.nodes import Nodes, integrate
 from heliograph.numerics.exploring.surrogate import fit, matrix
 
-__all__ = ["Region", "Whole", "best_point", "explore", "region_of", "single", "whole_of"]
+__all__ = ["Region", "Whole", "best_point", "corrected", "explore", "region_of", "single", "whole_of"]
 
 _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, far more than a well-behaved model takes
 _DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
@@ -167,6 +169,20 @@ def _useful(frame: Frame, points: list[Point], keep: set[int]) -> list[Point]:
             kept.append(p)
             where.append(z)
     return kept
+
+
+def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float], seed: int = 0) -> Whole:
+    """The same integral over the evidence as importance sampling corrects it; gradients, which are of EP's own, are left out."""
+    frames = [r.frame for r in whole.regions]
+    regions: list[Region] = []
+    for k, r in enumerate(whole.regions):
+        use: list[Point] = []
+        for p in r.points:
+            assert p.corrected is not None
+            use.append(replace(p, log_density=p.corrected() + log_prior(p.u), gradient=np.full(len(p.u), np.nan)))
+        others = [f for j, f in enumerate(frames) if j != k]
+        regions.append(region_of(r.frame, r.flood, use, r.even, others, seed))
+    return whole_of(regions)
 
 
 def single(point: Point) -> Whole:

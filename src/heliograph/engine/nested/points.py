@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.engine.compiled import compile_model
+from heliograph.engine.nested.correcting import corrected_log_evidence
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
@@ -39,6 +40,7 @@ class Point:
     model: Replay | None = None
     posterior: Posterior | None = None
     graph: Graph | None = None  # of the run
+    corrected: Callable[[], float] | None = None  # the log evidence by importance sampling
 
     @property
     def good(self) -> bool:
@@ -137,7 +139,7 @@ class Evaluator:
                 if not first:
                     warnings.simplefilter("ignore")  # the first point has said it
                 model = self._replay(u)
-                posterior, graph = self._run(model, u)
+                posterior, run = self._run(model, u)
                 log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
             if first:  # nothing is known to work: say what is wrong
@@ -145,7 +147,8 @@ class Evaluator:
             return nothing
         if not np.isfinite(log_evidence):
             return nothing
-        point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, None, model, posterior, graph)
+        point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, None, model, posterior)
+        point = replace(point, graph=run.compiled.graph, corrected=self._corrected(run))
         if not gradient:
             return point
         slope, bend = self._derivatives(u, posterior.messages(), point.log_density)
@@ -165,7 +168,7 @@ class Evaluator:
             "must not depend on them"
         )
 
-    def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Graph]:
+    def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Run]:
         graph = model.graph.snapshot()
         check_graph(graph)
         compiled = compile_model(graph, self._options.structure, self._options.budget)
@@ -174,7 +177,11 @@ class Evaluator:
         if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
             run = Run(compiled, self._options)  # from where it is nothing that this value can begin with
         info, converged = deque(run.sweeps(), maxlen=1).pop()
-        return run.posterior(info, converged), compiled.graph
+        return run.posterior(info, converged), run
+
+    def _corrected(self, run: Run) -> Callable[[], float]:
+        seed = self._options.seed if isinstance(self._options.seed, int) else 0
+        return lambda: corrected_log_evidence(run.compiled, run.tables, seed)
 
     def _nearest(self, u: np.ndarray) -> Snapshot | None:
         """The messages of the nearest point so far."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ModelError
-from heliograph.families import Family, Mixture
+from heliograph.families import Family, Mixture, MultivariateGaussian
 from heliograph.families.coordinates import event_size, logs_of
 from heliograph.graph.records import Graph
 from heliograph.graph.symbols import Symbol
@@ -27,6 +27,7 @@ from heliograph.graph.variable import Variable
 
 __all__ = ["IntegratedPosterior"]
 
+_LONG = 12  # entries of a vector, beyond which its covariance is not interpolated: too many numbers, and often nearly singular
 _NUMBERS = 2e7  # that the components of one belief may take: of very large variables fewer nodes are read
 
 
@@ -137,7 +138,9 @@ class IntegratedPosterior(ReadablePosterior):
         return self._at(point)[point.model.variable(x)]
 
     def _mixed(self, beliefs: list[Family]) -> Mixture:
-        """What EP found at the points, interpolated at the nodes."""
+        """What EP found at the points, interpolated at the nodes; of long vectors the components, one by one."""
+        if isinstance(beliefs[0], MultivariateGaussian) and event_size(beliefs[0]) > _LONG:
+            beliefs = [cast(MultivariateGaussian, b).marginals() for b in beliefs]
         first = beliefs[0]
         shape, n = first.shape, first.size
         fixed = first.reshape((n,)).is_point
@@ -190,6 +193,13 @@ class IntegratedPosterior(ReadablePosterior):
     def as_prior(self) -> Mapping[str, Family]:
         """The members with the means and variances of the user's unobserved variables by name, for the next batch."""
         names = [n.name for n in self._live.nodes if n.given and n.observed is None and n.name not in self._values]
+        long = [
+            n.name for n in self._live.nodes if n.name in names and (n.dimension or 0) > _LONG and n.family.gaussian
+        ]
+        if long:
+            raise ModelError(
+                f"the joint belief of the long vector {long[0]!r} over hyper-parameters is no prior; read its mean and sd"
+            )
         return {name: self[name].projected() for name in names}
 
     # ---- for people ---------------------------------------------------------------------------------------------

@@ -1,0 +1,85 @@
+"""EP's evidence corrected by importance sampling: draws of the joint belief, weighed by the factors over their sites."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heliograph.engine.blocks.rows import over
+from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.plates.block import BlockPlate
+from heliograph.engine.plates.gathering import gather_all
+from heliograph.engine.tables import Tables
+from heliograph.errors import UnsupportedError
+from heliograph.families import Gaussian
+from heliograph.graph.records import Plate
+from heliograph.numerics.special import logsumexp
+
+__all__ = ["corrected_log_evidence"]
+
+_DRAWS = 1000
+
+
+def corrected_log_evidence(compiled: CompiledModel, tables: Tables, seed: int) -> float:
+    """``log`` of the block's integral under its sites times the mean of ``product of factors / product of sites`` over draws.
+
+    It is for models whose unobserved variables are all in one block, which other factors meet one scalar at a time: likelihoods.
+    The same seed gives the same draws at all values of the hyper-parameters, so that their noise is common to them.
+    """
+    block = _only_block(compiled)
+    factor, joint = block.factor, block.joint(tables)
+    if joint is None:
+        return -np.inf
+    rng = np.random.default_rng(seed)
+    base = factor.system.sample(rng, joint.solution, _DRAWS).T  # (N, S)
+    log_weight = np.zeros(_DRAWS)
+    for port in factor.scalar_sites:
+        at = factor.at[port]
+        centre = joint.mean[at.start : at.start + len(at.rows)]
+        values = over(at.rows, base) + at.rows.constant[:, None]  # (n, S)
+        shift, tau = tables.others(block.plate, port).naturals
+        gap = values - centre[:, None]
+        log_weight -= (shift - tau * centre) @ gap - 0.5 * tau @ gap**2
+        for plate, edge in _likelihoods(compiled, block.plate, at.node):
+            log_weight += _log_factor(tables, plate, edge, values)
+    return factor.log_mass(joint) + float(logsumexp(log_weight)) - float(np.log(_DRAWS))
+
+
+def _only_block(compiled: CompiledModel) -> BlockPlate:
+    blocks, graph = compiled.blocks, compiled.graph
+    inside = {e.node for b in blocks for e in b.plate.edges.values()}
+    open_ = [n.name for n in graph.nodes if not n.fully_observed and n.position not in inside | compiled.hidden]
+    if len(blocks) != 1 or open_ or blocks[0].factor.vector_sites or compiled.learning_plates:
+        why = (
+            f"variables {open_[:4]} are not in it"
+            if open_
+            else f"there are {len(blocks)}, or sites on vectors, or black boxes"
+        )
+        raise UnsupportedError(
+            f"correct=True needs a model whose unobserved variables are one block of jointly Gaussian ones, and {why}; "
+            "use correct=False"
+        )
+    return blocks[0]
+
+
+def _likelihoods(compiled: CompiledModel, own: Plate, node: int) -> list[tuple[Plate, str]]:
+    found = compiled.graph.edges_of(node)
+    others = [(p, port) for p, port in found if p.position != own.position]
+    for plate, port in others:
+        free = [e for k, e in plate.edges.items() if k != port and not compiled.graph.nodes[e.node].fully_observed]
+        if free:
+            raise UnsupportedError(
+                f"correct=True takes factors that meet one unobserved variable each, and {plate.name!r} meets two; "
+                "use correct=False"
+            )
+    return others
+
+
+def _log_factor(tables: Tables, plate: Plate, port: str, values: np.ndarray) -> np.ndarray:
+    """``log`` of the product of a plate's factors at draws of the node at a port, ``(S,)``."""
+    incoming = gather_all(tables, plate)
+    entries = plate.edges[port].entries(plate.size)
+    found = np.empty(values.shape[1])
+    for k in range(values.shape[1]):
+        incoming[port] = Gaussian.point_mass(values[entries, k])
+        found[k] = float(np.sum(plate.factor.log_z(incoming)))
+    return found
