@@ -1,16 +1,11 @@
-"""Two coins, of which we know that not both came up heads."""
+"""Two fair coins were thrown, and somebody saw that they were not both heads: how likely is it that the first was heads."""
 
 import heliograph as hg
 
-
-def model():
-    m = hg.Model()
-    first, second = m.bernoulli("first", 0.5), m.bernoulli("second", 0.5)
-    table = [[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]  # both, given each
-    m.categorical("both", table, given=[first, second], observed=0)
-    return m
-
+model = hg.Model()
+first, second = model.bernoulli("first", 0.5), model.bernoulli("second", 0.5)
+model.constrain(~(first & second))
+posterior = model.infer()
 
 if __name__ == "__main__":
-    posterior = model().infer()
-    print("the first came up heads with probability", posterior["first"].p)
+    print(posterior.summary())

@@ -28,9 +28,11 @@ CLAIMS = {
         {"mean": 0.002, "spread": 0.002, "probability": 1e-3, "evidence": 0.01},
         "one factor per unknown: the belief is the projection of the exact posterior; what remains is quadrature in factors",
     ),
-    "exact discrete": Claim({"probability": 1e-3, "evidence": 1e-2}, "belief propagation on a tree is exact"),
-    "loopy discrete": Claim(
-        {"probability": 0.05}, "loopy belief propagation has no bound: a warning says so, and beyond this limit it must"
+    "exact discrete": Claim(
+        {"probability": 1e-3, "evidence": 1e-2}, "chains, trees and small loops are summed exactly"
+    ),
+    "unknown tables": Claim(
+        {"probability": 0.15, "evidence": 0.4}, "Dirichlet rows and categories are dependent, and EP factorises them"
     ),
     "tolerance": Claim(
         {"nats": 1e-3},

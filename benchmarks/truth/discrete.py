@@ -165,4 +165,4 @@ def discrete_loop(rng: np.random.Generator, kind: str, seed: int) -> World:
     rng.shuffle(pairs)
     for a, b in pairs[: int(rng.integers(1, 4))]:
         p.equal(a, b)
-    return p.world(kind, seed, "loopy discrete")
+    return p.world(kind, seed, "exact discrete")

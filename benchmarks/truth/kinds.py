@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.truth import boxes, discrete, extreme, impossible, linear, metamorphic, shared, single, stored
+from benchmarks.truth import boxes, discrete, extreme, impossible, linear, metamorphic, shared, single, stored, tables
 from benchmarks.truth.world import World, rng_of
 
 __all__ = ["KINDS", "SHARES", "make"]
@@ -19,6 +19,8 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "gaussian graph": linear.graph,
     "discrete tree": discrete.discrete_tree,
     "discrete loop": discrete.discrete_loop,
+    "discrete chain": tables.discrete_chain,
+    "unknown tables": tables.unknown_tables,
     "conjugate": single.conjugate,
     "single factor": single.single,
     "regression": shared.generalised_linear,

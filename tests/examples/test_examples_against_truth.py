@@ -71,12 +71,6 @@ def moments(x, log_p):
     return mean, np.sqrt((p * (x - mean) ** 2).sum())
 
 
-def test_two_coins_are_enumerated():
-    _, posterior = posterior_of("two_coins")
-    np.testing.assert_allclose([posterior["first"].p, posterior["second"].p], 1 / 3, rtol=1e-9)
-    np.testing.assert_allclose(posterior.log_evidence, np.log(3 / 4), rtol=1e-9)
-
-
 def test_mean_and_precision_on_a_grid():
     module, posterior = posterior_of("mean_and_precision")
     y = module.data()

@@ -218,11 +218,21 @@ def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int)
     return values[port]()
 
 
+def categories_at(factor: Factor, port: str) -> int:
+    """The length of vectors, or the number of categories, at a port."""
+    if factor.name == "dirichlet_tuple" and port == "x":
+        return 2 * D
+    two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability") or (factor.name, port) in (
+        ("dirichlet_table", "parent0"),
+        ("softmax", "z"),  # K categories have K - 1 scores
+    )
+    return 2 if two else D
+
+
 def incoming_of(factor: Factor, family: int, rng: np.random.Generator, n: int, wild: bool) -> dict:
     """Messages at every port, of the `family`-th family that it takes."""
-    k = 2 if factor.name in ("mixture", "stack", "softmax", "conditional_table") else D
     return {
-        port: message_of(_nth(factor, port, family), rng, n, wild, D if _is_softmax_y(factor, port) else k)
+        port: message_of(_nth(factor, port, family), rng, n, wild, categories_at(factor, port))
         if factor.families.get(port)
         else data_of(factor, port, rng, n)
         for port in factor.ports
@@ -231,20 +241,13 @@ def incoming_of(factor: Factor, family: int, rng: np.random.Generator, n: int, w
 
 def extreme_incoming_of(factor: Factor, family: int, rng: np.random.Generator, n: int) -> dict:
     """Extreme messages at every port; some ports are point masses or uniform, and half of the rows share one scale."""
-    k = 2 if factor.name in ("mixture", "stack", "softmax", "conditional_table") else D
     incoming = {}
     for port in factor.ports:
         if not factor.families.get(port):
             incoming[port] = extreme_data_of(factor, port, rng, n)
             continue
-        size = D if _is_softmax_y(factor, port) else k
-        incoming[port] = extreme_message_of(_nth(factor, port, family), rng, n, size)
+        incoming[port] = extreme_message_of(_nth(factor, port, family), rng, n, categories_at(factor, port))
     return incoming
-
-
-def _is_softmax_y(factor: Factor, port: str) -> bool:
-    """K categories have K - 1 scores."""
-    return factor.name == "softmax" and port == "y"
 
 
 def _nth(factor: Factor, port: str, family: int) -> type[Family]:

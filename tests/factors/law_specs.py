@@ -107,9 +107,12 @@ NO_UNITS = {
     "multinomial": "probabilities and counts",
     "negative_binomial": "counts in one unit of time",
     "categorical_dirichlet": "probabilities and a category",
+    "chosen_probability": "probabilities and a category",
     "compound_gamma": "(1 + tau)^-2 has the unit 1 built in",
     "conditional_table": "categories",
     "dirichlet": "probabilities",
+    "dirichlet_table": "probabilities and categories",
+    "dirichlet_tuple": "probabilities and categories",
     "logistic": "the sigmoid has a scale of its own",
     "logistic_bernoulli": "the sigmoid has a scale of its own",
     "poisson": "counts in one unit of time",
@@ -131,6 +134,8 @@ LONG = ("mixture", "softmax")
 # factors that are no density of their last port, so that a silent child leaves more, or less, than 1
 NOT_A_DENSITY = {
     "prior",
+    "chosen_probability",
+    "dirichlet_tuple",
     "equal",
     "compound_gamma",
     "beta",
@@ -151,6 +156,10 @@ def held(name: str, to: str, belief: Family) -> np.ndarray:
     `exp` holds ``log E out``, and `log` ``log E x``, within +-600, and `logistic` holds ``E logit p`` within +-300, because a
     Gamma's rate and a Beta's other parameter would overflow beyond; and a shape below 1e-10 is rounded when it is stored less 1.
     """
+    if name == "chosen_probability" and to != "parent":
+        return np.ones(
+            belief.shape, dtype=bool
+        )  # it keeps the mean, and not E log; tests/engine/discrete has its own test
     with np.errstate(all="ignore"):
         if isinstance(belief, Gamma):
             rounded = belief.shape_parameter < 1e-9

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from heliograph.engine.blocks.graph import with_blocks
+from heliograph.engine.discrete.counts import with_counts
 from heliograph.engine.discrete.graph import with_discrete_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
 from heliograph.engine.plates.block import BlockPlate
@@ -66,7 +67,8 @@ def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) ->
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
     if structure != "factorised":
         must = structure == "joint"
-        graph = with_discrete_blocks(with_blocks(with_pooled_samples(graph), must, budget), must)
+        graph = with_blocks(with_pooled_samples(graph), must, budget)
+        graph = with_counts(with_discrete_blocks(graph, must))
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}
@@ -75,5 +77,8 @@ def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) ->
     seen = {e.node for p in graph.plates for e in p.edges.values()}
     hidden = frozenset(n.position for n in graph.nodes if n.position not in seen)
     joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
-    met = joint & {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
+    met = {e.node for p in graph.plates for e in p.edges.values() if not e.joint} & joint
+    met = {
+        k for k in met if graph.nodes[k].family.gaussian
+    }  # only differences of Gaussians can move while all else rests
     return CompiledModel(graph, plates, schedule, late, hidden, frozenset(met))

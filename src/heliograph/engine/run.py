@@ -23,6 +23,7 @@ from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import status
 from heliograph.engine.sweep_info import SweepInfo
+from heliograph.engine.table_start import start_tables
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.trace import Trace
 from heliograph.factors.black_box import RunOptions
@@ -92,9 +93,8 @@ class Run:
             self.compiled.send(self._exchange, task)
         for plate in self.compiled.plates:
             plate.start(self._rng, self.tables)
-        if not self._warm and start_mixtures(self._rng, self.compiled.graph, self.tables):
-            for block in self.compiled.blocks:
-                block.start(self._rng, self.tables)
+        if not self._warm:
+            self._break_ties()
         if not self.compiled.schedule.sweep:
             self.trace.single_pass = info = self._info(1, Motion(0.0, "", False), 0.0, 0.0, start)
             yield info, info.settled(self._limit)
@@ -110,6 +110,15 @@ class Run:
             if last:
                 return
             start = _clock()
+
+    def _break_ties(self) -> None:
+        """First messages of mixtures and of unknown tables, whose components would stay alike if they began so."""
+        if start_tables(self._rng, self.compiled.graph, self.tables):
+            for plate in self.compiled.plates:
+                plate.start(self._rng, self.tables)
+        if start_mixtures(self._rng, self.compiled.graph, self.tables):
+            for block in self.compiled.blocks:
+                block.start(self._rng, self.tables)
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""

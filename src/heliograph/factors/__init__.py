@@ -9,10 +9,12 @@ vectors, `integrals` holds tilted distributions, and `black_box` the factors tha
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.beta_dirichlet import BetaFactor, CategoricalDirichlet, DirichletFactor
+from heliograph.factors.chosen import ChosenProbability
 from heliograph.factors.compound_gamma import CompoundGamma
 from heliograph.factors.conditional import ConditionalTable
 from heliograph.factors.constraints import Between, Positive
 from heliograph.factors.counts import BernoulliBeta, Binomial, Poisson, PoissonLog
+from heliograph.factors.dirichlet_table import DirichletTable, DirichletTuple
 from heliograph.factors.dot import Dot, DotPlate, dot_backward, dot_forward
 from heliograph.factors.equality import Equal, SoftEvidence
 from heliograph.factors.exponential import Exp
@@ -45,10 +47,13 @@ __all__ = [
     "Binomial",
     "BinomialLogit",
     "CategoricalDirichlet",
+    "ChosenProbability",
     "CompoundGamma",
     "ConditionalTable",
     "Difference",
     "DirichletFactor",
+    "DirichletTable",
+    "DirichletTuple",
     "Dot",
     "DotPlate",
     "Equal",

@@ -80,6 +80,10 @@ class CategoricalDirichlet(Factor):
     families: ClassVar = {"p": (Dirichlet,), "x": (Categorical,)}
     how: ClassVar = {"p": "closed form, projected", "x": "closed form"}
 
+    def __init__(self, by_mean: bool = False) -> None:
+        """With `by_mean`, an uncertain x gives p its probabilities as counts: the message that keeps the mean of p."""
+        self.by_mean = by_mean
+
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To x the mean of p; to p one count, spread over the categories that x may be."""
         self.check_port(to)
@@ -122,7 +126,12 @@ class CategoricalDirichlet(Factor):
         total = a.sum(axis=-1, keepdims=True)
         # the tilted distribution mixes Dirichlet(a + e_k) with weights w_k
         log_w = np.log(a) + np.where(soft[..., None], _log_p(x), 0.0)
-        w = np.exp(log_w - logsumexp(log_w, axis=-1, keepdims=True))
+        log_w = np.moveaxis(log_w, -1, 0).copy()  # sums over the first axis are far faster than over a short last one
+        w = np.exp(log_w - log_w.max(axis=0))
+        w = np.moveaxis(w / w.sum(axis=0), 0, -1)
+        if self.by_mean:  # (a + w) / (total + 1) is the mean of that mixture, and never improper
+            message = np.where(soft[..., None], w, 0.0)
+            return Dirichlet.from_naturals((np.where(x.is_point[..., None], _one_hot(x), message),))
         # psi(a + 1) = psi(a) + 1 / a
         projected = Dirichlet.from_log_centre_and_gap(*raised_centre(a, w / a - 1.0 / total), strict=False)
         message = np.where(soft[..., None], projected.naturals[0] - (a - 1.0), 0.0)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from heliograph.engine.discrete.tuples import Joined
 from heliograph.errors import ContradictionError
 from heliograph.factors import ConditionalTable, Equal, Prior
 from heliograph.families import Bernoulli, Categorical, Family
-from heliograph.graph.records import Graph, Node, Plate
+from heliograph.graph.records import Edge, Graph, Node, Plate
 
-__all__ = ["DiscreteBlock", "Member", "find_discrete_blocks", "log_weights"]
+__all__ = ["DiscreteBlock", "Member", "Tuples", "find_discrete_blocks", "log_weights"]
 
 
 class Member(NamedTuple):
@@ -21,6 +23,15 @@ class Member(NamedTuple):
     node: int
     n_categories: int
     variable: np.ndarray  # (size,) numbers of variables, -1 where the entry was observed
+
+
+class Tuples(NamedTuple):
+    """The entries of a node that are several variables at once, some of which may have been observed."""
+
+    node: int
+    shape: tuple[int, ...]  # categories of each
+    variables: np.ndarray  # (size, r), -1 where observed
+    values: np.ndarray  # (size, r) the observed categories, NaN where there are none
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +47,12 @@ class DiscreteBlock:
     scopes: tuple[np.ndarray, ...]  # variables of the tables of two and more, (m, r)
     tables: tuple[np.ndarray, ...]  # and their logarithms, (m, *categories)
     log_constant: float  # of tables all of whose variables were observed
-
-    @property
-    def names_at(self) -> tuple[int, ...]:
-        """The nodes."""
-        return tuple(m.node for m in self.members)
+    tuples: tuple[Tuples, ...] = ()
 
 
-def find_discrete_blocks(graph: Graph) -> list[DiscreteBlock]:
+def find_discrete_blocks(graph: Graph, joined: Sequence[Joined] = ()) -> list[DiscreteBlock]:
     """The discrete blocks of a graph; a node that no table joins to another is in none."""
-    return [_Compiler(graph, nodes).block() for nodes in _groups(graph)]
+    return [_Compiler(graph, nodes, joined).block() for nodes in _groups(graph, joined)]
 
 
 # ---- which nodes --------------------------------------------------------------------------------------------------
@@ -63,7 +70,7 @@ def _open_nodes(graph: Graph, plate: Plate) -> list[int]:
     return [e.node for e in plate.edges.values() if not graph.nodes[e.node].fully_observed]
 
 
-def _groups(graph: Graph) -> list[set[int]]:
+def _groups(graph: Graph, joined: Sequence[Joined]) -> list[set[int]]:
     root = list(range(len(graph.nodes)))
 
     def find(k: int) -> int:
@@ -73,8 +80,9 @@ def _groups(graph: Graph) -> list[set[int]]:
         return k
 
     seeds: set[int] = set()
-    for plate in graph.plates:
-        nodes = _open_nodes(graph, plate) if _is_table(graph, plate) else []
+    ends = [_open_nodes(graph, p) for p in graph.plates if _is_table(graph, p)]
+    ends += [[e.node for e in j.ends if not graph.nodes[e.node].fully_observed] for j in joined]
+    for nodes in ends:
         if len(nodes) < 2:
             continue
         seeds.update(nodes)
@@ -91,8 +99,9 @@ def _groups(graph: Graph) -> list[set[int]]:
 class _Compiler:
     """Writes the plates of one block as log tables over numbered variables."""
 
-    def __init__(self, graph: Graph, nodes: set[int]) -> None:
+    def __init__(self, graph: Graph, nodes: set[int], joined: Sequence[Joined]) -> None:
         self.graph = graph
+        self.joined = [j for j in joined if nodes.intersection(e.node for e in j.ends)]
         self.plates = [p for p in graph.plates if _is_table(graph, p) and nodes.intersection(_open_nodes(graph, p))]
         self.members: dict[int, Member] = {}
         cards: list[np.ndarray] = []
@@ -123,8 +132,15 @@ class _Compiler:
         unary = {c: (v, self.weights[c]) for c, v in self.unary.items()}
         members = tuple(self.members.values())
         return DiscreteBlock(
-            members, plates, self.cards, unary, tuple(self.scopes), tuple(self.tables), self.log_constant
-        )
+            members, plates, self.cards, unary, tuple(self.scopes), tuple(self.tables), self.log_constant,
+            tuple(self._tuples(j) for j in self.joined),
+        )  # fmt: skip
+
+    def _tuples(self, joined: Joined) -> Tuples:
+        n = self.graph.nodes[joined.node].size
+        variables = [self._variable_of(e, n) for e in joined.ends]
+        values = [_values(self.graph.nodes[e.node])[e.entries(n)] for e in joined.ends]
+        return Tuples(joined.node, joined.shape, np.stack(variables, axis=1), np.stack(values, axis=1))
 
     def _write(self, plate: Plate) -> None:
         table, ports = _log_table(self.graph, plate)
@@ -154,10 +170,12 @@ class _Compiler:
             self.tables.append(table)
 
     def _variables(self, plate: Plate, port: str) -> np.ndarray:
-        edge = plate.edges.get(port)
+        return self._variable_of(plate.edges.get(port), plate.size)
+
+    def _variable_of(self, edge: Edge | None, size: int) -> np.ndarray:
         if edge is None or edge.node not in self.members:
-            return np.full(plate.size, -1)
-        return self.members[edge.node].variable[edge.entries(plate.size)]
+            return np.full(size, -1)
+        return self.members[edge.node].variable[edge.entries(size)]
 
     def _seen(self, plate: Plate, port: str) -> np.ndarray:
         edge = plate.edges.get(port)

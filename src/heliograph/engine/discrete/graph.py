@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from heliograph.engine.discrete.compile import DiscreteBlock, find_discrete_blocks
 from heliograph.engine.discrete.plate import DiscreteFactor, discrete_port
+from heliograph.engine.discrete.tuples import with_tuples
 from heliograph.errors import AccuracyWarning, UnsupportedError
 from heliograph.graph.records import Edge, Graph, Plate
 from heliograph.numerics.elimination import TooManyConfigurationsError
@@ -21,14 +22,17 @@ def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
 
     A block with too many configurations stays as it is, and a warning says so; with `must` that is an error.
     """
-    blocks = find_discrete_blocks(graph)
+    whole, joined = with_tuples(graph)
+    blocks = find_discrete_blocks(whole, joined)
     if not blocks:
         return graph
+    graph = whole
     factors: list[DiscreteFactor] = []
     for block in blocks:
         outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
         try:
-            factors.append(DiscreteFactor(graph, block, outside & {m.node for m in block.members}))
+            own = {m.node for m in (*block.members, *block.tuples)}
+            factors.append(DiscreteFactor(graph, block, outside & own))
         except TooManyConfigurationsError as error:
             if must:
                 raise UnsupportedError(f"{_too_many(graph, block, error)}; use structure='auto'") from None
@@ -44,7 +48,8 @@ def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
         if plate.position not in gone:
             made.plates.append(replace(plate, position=len(made.plates)))
     for factor in factors:
-        edges = {discrete_port(m.node): Edge(m.node, None, True, joint=True) for m in factor.block.members}
+        nodes = [m.node for m in (*factor.block.members, *factor.block.tuples)]
+        edges = {discrete_port(k): Edge(k, None, True, joint=True) for k in nodes}
         made.plates.append(Plate(len(made.plates), "discrete block", factor, (), edges))
     return made
 

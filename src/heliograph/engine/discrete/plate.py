@@ -11,7 +11,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from heliograph.engine.discrete.compile import DiscreteBlock, Member, log_weights
+from heliograph.engine.discrete.compile import DiscreteBlock, log_weights
+from heliograph.engine.discrete.pieces import pieces_of
 from heliograph.errors import ContradictionError
 from heliograph.factors import Factor
 from heliograph.families import Bernoulli, Categorical, Family
@@ -47,19 +48,25 @@ class DiscreteFactor(Factor):
         """`sites` are the nodes at which other factors meet the block."""
         self.block = block
         self.at = {discrete_port(m.node): m for m in block.members}
-        self.ports = tuple(self.at)  # type: ignore[misc]
-        self.site_ports = tuple(p for p, m in self.at.items() if m.node in sites)
-        self.kinds = {p: graph.nodes[m.node].family for p, m in self.at.items()}
+        self.tuples = {discrete_port(t.node): t for t in block.tuples}
+        self.pieces = [piece for port, t in self.tuples.items() for piece in pieces_of(port, t)]
+        nodes = {p: m.node for p, m in (*self.at.items(), *self.tuples.items())}
+        self.ports = tuple(nodes)  # type: ignore[misc]
+        self.site_ports = tuple(p for p, k in nodes.items() if k in sites)
+        self.kinds = {p: graph.nodes[k].family for p, k in nodes.items()}
         self.names = [graph.nodes[m.node].name for m in block.members]
         self._unary = {c: k for k, c in enumerate(block.unary)}  # the unary tables come first
-        self.plan = make_plan(block.cards, [*(v[:, None] for v, _ in block.unary.values()), *block.scopes])
+        scopes = [*(v[:, None] for v, _ in block.unary.values()), *block.scopes]
+        self._first_piece = len(scopes)
+        self.plan = make_plan(block.cards, [*scopes, *(piece.scope for piece in self.pieces if piece.scope.size)])
         self._place = np.zeros(len(block.cards), dtype=int)
         for variables, _ in block.unary.values():
             self._place[variables] = np.arange(len(variables))
         tables = (*(w for _, w in block.unary.values()), *block.tables)
         self._wide = any(bool((np.isfinite(t) & (t < -_WIDE)).any()) for t in tables)
-        label = _components(block)
-        self._parts = {p: _labels(m, label) for p, m in self.at.items()}
+        label = _components(block, [piece.scope for piece in self.pieces])
+        self._parts = {p: _labels(m.variable, label) for p, m in self.at.items()}
+        self._parts |= {p: _labels(t.variables.max(axis=1), label) for p, t in self.tuples.items()}
         self._reads = _dependence(self.site_ports, self._parts, int(label.max(initial=-1)) + 1)
 
     @property
@@ -76,44 +83,57 @@ class DiscreteFactor(Factor):
         block = self.block
         weights = {p: log_weights(sites[p]) for p in self.site_ports}
         unary = {c: w.copy() for c, (_, w) in block.unary.items()}
-        wide = self._wide
-        for port, weight in weights.items():
-            m = self.at[port]
-            free = m.variable >= 0
-            open_ = weight[free]
-            unary[m.n_categories][self._place[m.variable[free]]] += open_
-            wide = wide or bool((np.isfinite(open_) & (open_ < open_.max(axis=1, keepdims=True) - _WIDE)).any())
-        tables = [*unary.values(), *block.tables]
-        wanted = tuple(self._unary.values())
-        if any(np.isnan(t).any() for t in unary.values()):
-            return self._shown(np.nan, {c: np.full_like(t, np.nan) for c, t in unary.items()})
+        wide = self._wide or any(_is_wide(w) for w in weights.values())
+        for port, m in self.at.items():
+            if port in weights:
+                free = m.variable >= 0
+                unary[m.n_categories][self._place[m.variable[free]]] += weights[port][free]
+        own = [piece.table(weights[piece.port]) for piece in self.pieces]
+        tables = [
+            *unary.values(),
+            *block.tables,
+            *(t for t, piece in zip(own, self.pieces, strict=True) if piece.scope.size),
+        ]
+        constant = block.log_constant + sum(
+            float(t.sum()) for t, p in zip(own, self.pieces, strict=True) if not p.scope.size
+        )
+        wanted = (*self._unary.values(), *range(self._first_piece, len(tables)))
+        if any(np.isnan(t).any() for t in tables):
+            return DiscreteJoint(np.nan, {p: np.full(w.shape, np.nan) for p, w in weights.items()})
         found = solve(self.plan, tables, wanted)
-        if np.isneginf(found.log_z):
+        if np.isneginf(found.log_z + constant):
             raise ContradictionError(
                 f"variables {', '.join(map(repr, self.names[:6]))}: no combination of their categories is possible under the "
                 "tables and what else is known of them; correct the observed values or take one of the statements back"
             )
         with np.errstate(divide="ignore"):
-            log_p = {c: np.log(found.tables[k]) for c, k in self._unary.items()}
-        if wide and any(bool(((p < np.log(_LOST)) & ~np.isneginf(unary[c])).any()) for c, p in log_p.items()):
-            careful = solve_in_logs(self.plan, tables, wanted)
-            log_p = {c: careful[k] for c, k in self._unary.items()}
-        return self._shown(found.log_z + block.log_constant, log_p)
+            log_p = {k: np.log(t) for k, t in found.tables.items()}
+        if wide and any(bool(((p < np.log(_LOST)) & ~np.isneginf(tables[k])).any()) for k, p in log_p.items()):
+            log_p = solve_in_logs(self.plan, tables, wanted)
+        return DiscreteJoint(found.log_z + constant, self._shown(log_p))
 
-    def _shown(self, log_z: float, log_p: dict[int, np.ndarray]) -> DiscreteJoint:
+    def _shown(self, log_p: dict[int, np.ndarray]) -> dict[str, np.ndarray]:
+        """The log marginals by port, of all entries."""
         shown: dict[str, np.ndarray] = {}
         for port, m in self.at.items():
             free = m.variable >= 0
             shown[port] = np.zeros((len(m.variable), m.n_categories))
-            shown[port][free] = log_p[m.n_categories][self._place[m.variable[free]]]
-        return DiscreteJoint(log_z, shown)
+            shown[port][free] = log_p[self._unary[m.n_categories]][self._place[m.variable[free]]]
+        for port, t in self.tuples.items():
+            shown[port] = np.full((len(t.variables), int(np.prod(t.shape))), -np.inf)
+        k = self._first_piece
+        for piece in self.pieces:
+            piece.write(log_p[k] if piece.scope.size else None, shown[piece.port])
+            k += bool(piece.scope.size)
+        return shown
 
     def answer(self, to: str, site: Family | None, joint: DiscreteJoint) -> Family:
         """The marginals divided by what came in; a category that the site itself excludes stays as it may."""
         log_p = joint.log_p[to]
         if site is not None:
             weight = log_weights(site)
-            weight = np.where((self.at[to].variable >= 0)[:, None], weight, 0.0)
+            if to in self.at:
+                weight = np.where((self.at[to].variable >= 0)[:, None], weight, 0.0)
             out = np.isneginf(weight)
             log_p = log_p - np.where(out, 0.0, weight)
             if out.any():
@@ -123,16 +143,22 @@ class DiscreteFactor(Factor):
         return kind.from_log_weights(log_p, strict=False)
 
 
-def _components(block: DiscreteBlock) -> np.ndarray:
+def _is_wide(weight: np.ndarray) -> bool:
+    """Whether log weights of an entry differ so much that probabilities may be lost."""
+    with np.errstate(invalid="ignore"):
+        return bool((np.isfinite(weight) & (weight < weight.max(axis=1, keepdims=True) - _WIDE)).any())
+
+
+def _components(block: DiscreteBlock, others: list[np.ndarray]) -> np.ndarray:
     """The number of the connected part that each variable belongs to."""
-    n = len(block.cards)
-    rows = np.concatenate([np.zeros(0, dtype=int), *(s[:, :-1].reshape(-1) for s in block.scopes)])
-    columns = np.concatenate([np.zeros(0, dtype=int), *(s[:, 1:].reshape(-1) for s in block.scopes)])
-    return connected_parts(n, rows, columns)
+    scopes = [*block.scopes, *others]
+    rows = np.concatenate([np.zeros(0, dtype=int), *(s[:, :-1].reshape(-1) for s in scopes)])
+    columns = np.concatenate([np.zeros(0, dtype=int), *(s[:, 1:].reshape(-1) for s in scopes)])
+    return connected_parts(len(block.cards), rows, columns)
 
 
-def _labels(member: Member, label: np.ndarray) -> np.ndarray:
-    return np.where(member.variable >= 0, label[member.variable], -1)
+def _labels(variable: np.ndarray, label: np.ndarray) -> np.ndarray:
+    return np.where(variable >= 0, label[variable], -1)
 
 
 def _dependence(sites: tuple[str, ...], parts: dict[str, np.ndarray], n: int) -> dict[str, frozenset[str]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from heliograph.engine.blocks.plate import BlockFactor
+from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.discrete.plate import DiscreteFactor
 from heliograph.engine.plates.block import BlockPlate
+from heliograph.engine.plates.counts import CountsPlate
 from heliograph.engine.plates.discrete import DiscretePlate
 from heliograph.engine.plates.learned import LearnedPlate
 from heliograph.engine.plates.plain import PlainPlate
@@ -23,6 +25,8 @@ def compile_plates(graph: Graph) -> tuple[PlateKind, ...]:
 def _kind(graph: Graph, plate: Plate) -> PlateKind:
     if isinstance(plate.factor, BlockFactor):
         return BlockPlate(plate, plate.factor)
+    if isinstance(plate.factor, CountsFactor):
+        return CountsPlate(plate, plate.factor)
     if isinstance(plate.factor, DiscreteFactor):
         return DiscretePlate(plate, plate.factor)
     if any(edge.shared for edge in plate.edges.values()):

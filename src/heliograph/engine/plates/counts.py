@@ -1,0 +1,89 @@
+"""The rows of a large unknown table in a run: counts of single entries, added up."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from heliograph.engine.discrete.counts import CountsFactor
+from heliograph.engine.plates.exchange import Exchange
+from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.schedule import Task
+from heliograph.engine.tables import Rows, Tables
+from heliograph.errors import AccuracyWarning
+from heliograph.families import Beta, Dirichlet, Family
+from heliograph.graph.records import Plate
+
+__all__ = ["CountsPlate"]
+
+
+class CountsPlate:
+    """Messages of `CountsFactor`: to the rows all counts, to every entry its marginal without its own."""
+
+    n_learned = 0
+
+    def __init__(self, plate: Plate, factor: CountsFactor) -> None:
+        self.plate = plate
+        self.factor = factor
+
+    def reads(self, to: str) -> tuple[str, ...]:
+        """All ports with messages."""
+        return tuple(self.factor.depends(to, frozenset()))
+
+    def start(self, rng: np.random.Generator, tables: Tables) -> None:
+        """The rows speak first."""
+        for port in self.factor.entries:
+            tables.store(self.plate, port, self._to_entries(tables, port), None)
+
+    def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
+        """Sums and marginals; exact, and never damped."""
+        self.repeat(exchange, task, exchange)
+        exchange.counts.n_messages += exchange.tables.sent[task].size
+
+    def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
+        """As `send`."""
+        tables = exchange.tables
+        to_rows = task.to == self.factor.table
+        message = self._to_rows(tables) if to_rows else self._to_entries(tables, task.to)
+        tables.store(self.plate, task.to, message, None)
+
+    def log_z(self, tables: Tables) -> np.ndarray | None:
+        """Counts make nothing impossible."""
+        return None
+
+    def log_evidence(self, at: EvidencePoint) -> float:
+        """The integral of the rows under what others say of them and the counts; a warning says that it is rough."""
+        warnings.warn(
+            "large unknown tables get messages that keep means, whose log evidence is off by a few hundredths of a nat per "
+            "observation; compare such models by their predictions",
+            AccuracyWarning,
+            stacklevel=2,
+        )
+        return float(np.sum(self._total(at.exchange.tables).log_normaliser()))
+
+    def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """None."""
+        return {}
+
+    def _counts(self, tables: Tables, port: str) -> np.ndarray:
+        return tables.others(self.plate, port).naturals[0]
+
+    def _to_rows(self, tables: Tables) -> Dirichlet:
+        node = tables.graph.nodes[self.plate.edges[self.factor.table].node]
+        n, j = node.size, node.dimension or 2
+        total = np.zeros(n * j)
+        for port, entries in self.factor.entries.items():
+            total += np.bincount(entries.row * j + entries.category, self._counts(tables, port), n * j)
+        return Dirichlet.from_naturals((total.reshape(n, j),))
+
+    def _total(self, tables: Tables) -> Dirichlet:
+        others = tables.others(self.plate, self.factor.table)
+        assert isinstance(others, Dirichlet)
+        return others * self._to_rows(tables)
+
+    def _to_entries(self, tables: Tables, port: str) -> Family:
+        a = self._total(tables).naturals[0] + 1.0
+        entries = self.factor.entries[port]
+        mine, whole = a[entries.row, entries.category], a.sum(axis=1)[entries.row]
+        return Beta.from_naturals((mine - self._counts(tables, port) - 1.0, whole - mine - 1.0))
