@@ -145,6 +145,12 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
     """Legal values at a data port, by its name."""
     if factor.name == "dot":
         return rng.standard_normal((n, D)) * (rng.random((n, 1)) > 0.1)
+    if factor.name == "weibull" and port in ("lower", "upper"):
+        return _bounds(rng, n, port, 2.0)
+    if port == "cuts":
+        return np.sort(rng.standard_normal((n, D - 1)) * 2.0, axis=1) + np.array([0.0, 0.1])
+    if port == "counts":
+        return rng.integers(0, 10, (n, D)).astype(float)
     if port == "covariance":
         root = rng.standard_normal((n, D, D))
         return root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(D)
@@ -167,10 +173,30 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
     return values[port]()
 
 
+def _bounds(rng: np.random.Generator, n: int, port: str, size: float) -> np.ndarray:
+    """Bounds of lifetimes, the upper ones to the lower ones of the call before: exact, or censored on a side or on both."""
+    if port == "lower":
+        _bounds.kind = rng.integers(0, 4, n)
+        _bounds.low = np.where(_bounds.kind == 2, 0.0, spread(rng, n, -size, size))
+        return _bounds.low
+    low, kind = _bounds.low, _bounds.kind
+    return np.select(
+        [kind == 0, kind == 1, kind == 2],
+        [low, np.inf, spread(rng, n, -size, size)],
+        low * (1.0 + spread(rng, n, -2, 2)),
+    )
+
+
 def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
     """Legal values at a data port, of any size."""
     if factor.name == "dot":
         return rng.standard_normal((n, D)) * spread(rng, n, -20, 20)[:, None]
+    if factor.name == "weibull" and port in ("lower", "upper"):
+        return _bounds(rng, n, port, 20.0)
+    if port == "cuts":
+        return np.sort(rng.standard_normal((n, D - 1)) * spread(rng, n, -3, 6)[:, None], axis=1)
+    if port == "counts":
+        return np.round(10.0 ** rng.uniform(-1, 6, (n, D)))
     if port == "covariance":
         return data_of(factor, port, rng, n) * spread(rng, n, -30, 30)[:, None, None]
     if port == "table":
@@ -196,9 +222,9 @@ def categories_at(factor: Factor, port: str) -> int:
     """The length of vectors, or the number of categories, at a port."""
     if factor.name == "dirichlet_tuple" and port == "x":
         return 2 * D
-    two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability") or (factor.name, port) == (
-        "dirichlet_table",
-        "parent0",
+    two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability") or (factor.name, port) in (
+        ("dirichlet_table", "parent0"),
+        ("softmax", "z"),  # K categories have K - 1 scores
     )
     return 2 if two else D
 

@@ -16,6 +16,8 @@ from heliograph.families import Beta, Family, Gamma
 POSITIVE_DATA: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
     "a": ((-1, 3), (-6, 8)),
     "b": ((-1, 3), (-6, 8)),
+    "dispersion": ((-1, 3), (-6, 8)),
+    "dof": ((-0.3, 3), (-2, 8)),
     "scale": ((-3, 2), (-20, 20)),
     "shape": ((-1, 3), (-6, 8)),
 }
@@ -64,6 +66,7 @@ _same(
     "multivariate_gaussian", [Units({"mean": 1.0, "covariance": 2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=3.0)]
 )
 _same("gaussian_precision", [Units({"mean": 1.0, "precision": -2.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=1.0)])
+_same("student_t", [Units({"mean": 1.0, "scale": 1.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=1.0)])
 _same("laplace", [Units({"mean": 1.0, "scale": 1.0, "x": 1.0}, {"mean": 1.0, "x": 1.0}, density=1.0)])
 _same(
     "product",
@@ -80,6 +83,7 @@ _same("mixture", [Units(_MEANS | {"precision0": -2.0, "precision1": -2.0}, _MEAN
 _same("dot", [Units({"w": 1.0, "out": 1.0}, density=1.0), Units({"x": 1.0, "out": 1.0}, density=1.0)])
 _STACKED = {"x0": 1.0, "x1": 1.0, "out": 1.0}
 _same("stack", [Units(_STACKED, _STACKED, density=2.0)])
+_same("uniform", [Units({"x": 1.0, "lower": 1.0, "upper": 1.0}, density=1.0)])  # moved bounds are rounded
 _same("positive", [Units({"x": 1.0})])
 _BOUNDS = {"x": 1.0, "lower": 1.0, "upper": 1.0}
 _same("between", [Units(_BOUNDS, _BOUNDS)])
@@ -99,6 +103,9 @@ NO_UNITS = {
     "bernoulli_beta": "a probability and a label",
     "beta": "a probability",
     "binomial": "a probability and counts",
+    "binomial_logit": "the sigmoid has a scale of its own",
+    "multinomial": "probabilities and counts",
+    "negative_binomial": "counts in one unit of time",
     "categorical_dirichlet": "probabilities and a category",
     "chosen_probability": "probabilities and a category",
     "compound_gamma": "(1 + tau)^-2 has the unit 1 built in",
@@ -111,11 +118,18 @@ NO_UNITS = {
     "poisson": "counts in one unit of time",
     "poisson_log": "counts in one unit of time",
     "prior": "its message is part of the factor: the law of its parts, products of messages, is that of the families",
+    "ordinal_logit": "the noise has a scale of its own",
+    "ordinal_probit": "the noise has a scale of its own",
+    "softmax": "the softmax has a scale of its own",
+    "weibull": "an exact lifetime is a density, a censored one a probability",
     "probit_bernoulli": "Phi has a scale of its own",
 }
 
-# black boxes have no ports until they are made; their laws are those of operators and oracles
-NO_PORTS = {"BlackBox", "JointBox"}
+# black boxes have no ports until they are made (their laws are those of operators and oracles), and a base has none at all
+NO_PORTS = {"BlackBox", "JointBox", "OfScore", "OfVector"}
+
+# factors whose integrals take the longest, and are put to fewer messages
+LONG = ("mixture", "softmax")
 
 # factors that are no density of their last port, so that a silent child leaves more, or less, than 1
 NOT_A_DENSITY = {
@@ -129,6 +143,10 @@ NOT_A_DENSITY = {
     "binomial",
     "poisson",
     "poisson_log",
+    "binomial_logit",
+    "negative_binomial",
+    "multinomial",
+    "weibull",
 }
 
 

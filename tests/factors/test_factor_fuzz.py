@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from incoming_messages import every_factor, extreme_incoming_of, extreme_message_of, make, n_families, rows_of, targets
-from law_specs import NO_PORTS, held
+from law_specs import LONG, NO_PORTS, held
 from laws import finite_rows, gradient_law
 
 from heliograph.errors import ContradictionError
@@ -36,7 +36,7 @@ def extreme(kind: type[Factor], family: int, n: int = N) -> tuple[Factor, dict]:
 
 @pytest.mark.parametrize("kind,family", cases())
 def test_extreme_messages_raise_nothing_and_a_finite_belief_is_right(kind, family):
-    n = 12 if kind.name in ("mixture", "product") else N  # whose integrals take the longest
+    n = 12 if kind.name in (*LONG, "product") else N  # whose integrals take the longest
     factor, incoming = extreme(kind, family, n)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from incoming_messages import answerable, every_factor, incoming_of, make, n_families, targets
-from law_specs import NO_PORTS, NO_UNITS, NOT_A_DENSITY, UNITS, held
+from law_specs import LONG, NO_PORTS, NO_UNITS, NOT_A_DENSITY, UNITS, held
 from laws import gradient_law, order_law, plate_law, silence_law, units_law
 
 from heliograph.errors import ContradictionError, UnsupportedError
@@ -84,7 +84,7 @@ def test_every_factor_of_the_package_is_listed_as_supported_and_has_a_law_spec()
 @pytest.mark.parametrize("kind,family", pairs())
 def test_the_belief_less_the_cavity_is_the_gradient_of_log_z(kind, family):
     rng = np.random.default_rng(8)
-    n = 6 if kind.name == "mixture" else 24  # each comparison of a mixture integrates over two precisions
+    n = 6 if kind.name in LONG else 24  # each comparison of a mixture integrates over two precisions
     compared = 0
     for wild in (False, True):
         factor = make(kind, family, rng, n)
@@ -114,15 +114,15 @@ def test_a_plate_is_its_rows_one_by_one_at_every_size(kind, family):
         incoming = incoming_of(factor, family, rng, n, wild=n == 20)
         if not isinstance(factor, Prior):
             incoming = answerable(factor, incoming) if n == 20 else incoming
-        plate_law(factor, incoming, most=3 if kind.name == "mixture" else 50)  # eleven integrals a row
+        plate_law(factor, incoming, most=3 if kind.name in LONG else 50)  # eleven integrals a row
 
 
 @pytest.mark.parametrize("kind,family", [p for p in pairs() if p.values[1] in UNITS.get(p.values[0].name, {})])
 def test_in_other_units_the_answer_is_the_same_in_those_units(kind, family):
     rng = np.random.default_rng(10)
-    for k in (-9, -2, 5, 9) if kind.name == "mixture" else range(-9, 10):
+    for k in (-9, -2, 5, 9) if kind.name in LONG else range(-9, 10):
         factor = make(kind, family, rng)
-        incoming = incoming_of(factor, family, rng, 2 if kind.name == "mixture" else 5, wild=False)
+        incoming = incoming_of(factor, family, rng, 2 if kind.name in LONG else 5, wild=False)
         for units in UNITS[kind.name][family]:
             units_law(factor, incoming, units, k, held=held)
 

@@ -280,7 +280,9 @@ class Posterior(ReadablePosterior):
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
-        return shortened(f"Posterior({', '.join(self)}; {state} after {self.n_sweeps} sweeps)", 300)
+        return shortened(
+            f"Posterior({', '.join(self)}; {state} after {self.n_sweeps} sweep{'' if self.n_sweeps == 1 else 's'})", 300
+        )
 
 
 def _check_variable(variable: object) -> None:

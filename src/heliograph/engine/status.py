@@ -31,7 +31,7 @@ def status(graph: Graph, info: SweepInfo, converged: bool, unsent: Unsent, singl
     if not np.isfinite(info.change):
         return (
             f"stopped after {sweeps}: the belief of variable {info.moving!r} is improper, as nothing that was sent "
-            "determines it; give it a proper prior, or raise max_sweeps="
+            f"determines it; give it a proper prior{', or raise max_sweeps=' if info.sweep <= 3 else ''}"
         )
     ahead = ""
     if np.isfinite(info.to_go) and info.to_go > info.change:

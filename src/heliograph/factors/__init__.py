@@ -21,22 +21,31 @@ from heliograph.factors.exponential import Exp
 from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
 from heliograph.factors.gaussian_precision import GaussianPrecision
+from heliograph.factors.laplace import LaplaceFactor
+from heliograph.factors.lifetimes import Weibull
 from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.maximum import Maximum
 from heliograph.factors.mixture import Mixture
+from heliograph.factors.multinomial import Multinomial
+from heliograph.factors.ordinal import OrdinalLogit, OrdinalProbit
 from heliograph.factors.positive import GammaScale, Log
 from heliograph.factors.prior import Prior
 from heliograph.factors.probit import ProbitBernoulli
 from heliograph.factors.product import Product
+from heliograph.factors.scores import BinomialLogit, NegativeBinomial
 from heliograph.factors.select import Select
+from heliograph.factors.softmax import Softmax
 from heliograph.factors.stack import Stack
+from heliograph.factors.student import StudentT
 from heliograph.factors.table import Supported, SupportedRow, supported
+from heliograph.factors.uniform import Uniform
 
 __all__ = [
     "BernoulliBeta",
     "BetaFactor",
     "Between",
     "Binomial",
+    "BinomialLogit",
     "CategoricalDirichlet",
     "ChosenProbability",
     "CompoundGamma",
@@ -55,12 +64,17 @@ __all__ = [
     "GaussianFactor",
     "GaussianPrecision",
     "Incoming",
+    "LaplaceFactor",
     "Log",
     "Logistic",
     "LogisticBernoulli",
     "Maximum",
     "Mixture",
+    "Multinomial",
     "MultivariateGaussianFactor",
+    "NegativeBinomial",
+    "OrdinalLogit",
+    "OrdinalProbit",
     "Poisson",
     "PoissonLog",
     "Positive",
@@ -71,10 +85,14 @@ __all__ = [
     "Select",
     "Shift",
     "SoftEvidence",
+    "Softmax",
     "Stack",
+    "StudentT",
     "Sum",
     "Supported",
     "SupportedRow",
+    "Uniform",
+    "Weibull",
     "dot_backward",
     "dot_forward",
     "supported",

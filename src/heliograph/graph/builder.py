@@ -12,12 +12,14 @@ from typing import Any
 from heliograph.errors import ModelError
 from heliograph.factors import Factor
 from heliograph.families import Family
+from heliograph.graph import count_words, function_words, noise_words
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
 from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
-from heliograph.graph.language import continuous, discrete, functions, linear, statements
+from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
 from heliograph.graph.language.children import Entries, from_message
+from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.layout import draw_graph
 from heliograph.graph.observing import give, name_data
@@ -71,14 +73,18 @@ class Builder:
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
+        censored: Any = None,
+        until: Any = None,
     ) -> Variable:
         """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
 
         `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
-        `precision` may be a Gamma variable.
+        `precision` may be a Gamma variable. Observed values may be `censored` or known up to `until`, as in `exponential`.
         """
-        entries = Entries(size, observed, missing)
-        return build(self, continuous.gaussian, name, mean, Spread(variance, sd, precision, covariance), entries)
+        spread = Spread(variance, sd, precision, covariance)
+        if censored is not None or until is not None:
+            return build(self, noise.censored_gaussian, name, mean, spread, observed, Censoring(censored, until))
+        return build(self, continuous.gaussian, name, mean, spread, Entries(size, observed, missing))
 
     def gamma(
         self,
@@ -144,9 +150,10 @@ class Builder:
     def categorical(
         self,
         name: str,
-        p: Argument,
+        p: Argument | None = None,
         *,
         given: Variable | Sequence[Variable] | None = None,
+        logits: Variable | None = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
@@ -154,9 +161,15 @@ class Builder:
         """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
 
         With `given`, a Categorical or Bernoulli variable, `p` is a table whose row k holds the probabilities when `given` is
-        k; with several variables it has an axis for each of them before its last.
+        k; with several variables it has an axis for each of them before its last. With `logits`, Gaussian scores along the
+        last axis, probabilities are their softmax.
         """
-        return build(self, discrete.categorical, name, p, given, Entries(size, observed, missing))
+        entries = Entries(size, observed, missing)
+        if logits is not None and p is None and given is None:
+            return build(self, counts.softmax, name, logits, entries)
+        if p is None or logits is not None:
+            raise ModelError(f"variable {name!r}: a Categorical needs exactly one of p and logits=")
+        return build(self, discrete.categorical, name, p, given, entries)
 
     def dirichlet(
         self, name: str, concentration: Argument, *, size: Any = None, observed: Any = None, missing: Any = None
@@ -164,36 +177,15 @@ class Builder:
         """A Dirichlet variable with fixed concentration (last axis: categories)."""
         return build(self, discrete.dirichlet, name, concentration, Entries(size, observed, missing))
 
-    def poisson(
-        self, name: str, rate: Variable | None = None, *, log_rate: Variable | None = None, observed: Any = None
-    ) -> None:
-        """Counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
-        state(self, discrete.poisson, name, rate, log_rate, observed)
-
-    def binomial(self, name: str, n: Any, p: Variable, *, observed: Any = None) -> None:
-        """Counts of successes in `n` trials with a Beta variable `p`; NaN entries are missing."""
-        state(self, discrete.binomial, name, n, p, observed)
+    # ---- noise, counts and lifetimes ----------------------------------------------------------------------------
+    student_t, laplace, uniform = noise_words.student_t, noise_words.laplace, noise_words.uniform
+    exponential, weibull = noise_words.exponential, noise_words.weibull
+    poisson, binomial, negative_binomial = count_words.poisson, count_words.binomial, count_words.negative_binomial
+    multinomial, ordinal = count_words.multinomial, count_words.ordinal
 
     # ---- variables from variables -------------------------------------------------------------------------------
-    def exp(self, z: Variable) -> Variable:
-        """``exp(z)``, a positive variable with Gamma messages."""
-        return build(self, functions.exp, z)
-
-    def sigmoid(self, z: Variable) -> Variable:
-        """``1 / (1 + exp(-z))``, a probability with Beta messages."""
-        return build(self, functions.sigmoid, z)
-
-    def maximum(self, a: Argument, b: Argument) -> Variable:
-        """The larger of two Gaussian variables."""
-        return build(self, functions.maximum, a, b)
-
-    def minimum(self, a: Argument, b: Argument) -> Variable:
-        """The smaller of two Gaussian variables."""
-        return build(self, functions.minimum, a, b)
-
-    def log(self, x: Variable) -> Variable:
-        """``log(x)`` of a positive (Gamma) variable, with Gaussian messages."""
-        return build(self, functions.log, x)
+    exp, log, sigmoid = function_words.exp, function_words.log, function_words.sigmoid
+    maximum, minimum = function_words.maximum, function_words.minimum
 
     def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
         """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""

@@ -13,11 +13,13 @@ from heliograph.factors import (
     Equal,
     GaussianFactor,
     GaussianPrecision,
+    LaplaceFactor,
     MultivariateGaussianFactor,
     Prior,
     Scale,
     Shift,
     Stack,
+    StudentT,
     Sum,
 )
 from heliograph.families import Gaussian, MultivariateGaussian
@@ -35,23 +37,27 @@ DETERMINISTIC = (
 )  # factors whose child is an affine function of their parents
 _LINEAR = (*DETERMINISTIC, Equal, GaussianFactor, MultivariateGaussianFactor)
 _GAUSSIAN = (Gaussian, MultivariateGaussian)
+_OF_DIFFERENCE = (GaussianPrecision, LaplaceFactor, StudentT)  # factors in which only x - mean counts
 
 
 def with_differences(graph: Graph) -> Graph:
-    """The graph with ``N(x; mean, 1 / precision)`` of two unknowns written as ``N(x - mean; 0, 1 / precision)``.
+    """The graph with ``N(x; mean, 1 / precision)`` of two unknowns written as ``N(x - mean; 0, 1 / precision)``; other noise too.
 
     The factor sees one expression of the block then, and not two independent ends of it.
     """
     made = replace(graph, nodes=list(graph.nodes), plates=[])
+    met = graph.meetings()
     for plate in graph.plates:
-        if isinstance(plate.factor, GaussianPrecision) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
+        # a child that nothing else speaks of is in no loop, and the difference would have no distribution of its own
+        leaf = isinstance(plate.factor, _OF_DIFFERENCE) and "x" in plate.edges and len(met[plate.edges["x"].node]) == 1
+        if not leaf and isinstance(plate.factor, _OF_DIFFERENCE) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
             name = f"({graph.nodes[plate.edges['x'].node].name} - its mean)"
             node = Node(len(made.nodes), name, Gaussian, (plate.size,), None, False)
             made.nodes.append(node)
             out = Edge(node.position, None, True)
             ends = {"a": plate.edges["x"], "b": plate.edges["mean"], "out": out}
             made.plates.append(Plate(len(made.plates), "difference", Difference(), (plate.size,), ends))
-            edges = {"precision": plate.edges["precision"], "x": out}
+            edges = {port: edge for port, edge in plate.edges.items() if port != "mean"} | {"x": out}
             data = {**plate.data, "mean": Gaussian.point_mass(np.zeros(plate.size))}
             plate = replace(plate, edges=edges, data=data)
         made.plates.append(replace(plate, position=len(made.plates)))

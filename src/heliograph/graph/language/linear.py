@@ -19,7 +19,7 @@ from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Affine, Inner, Node, Stacked
 from heliograph.graph.support import shared_nodes
 
-__all__ = ["add", "dot", "express", "known_rows", "scale", "shown", "stack", "subtract", "whole_of"]
+__all__ = ["add", "dot", "express", "known_rows", "scale", "shown", "stack", "stacked", "subtract", "whole_of"]
 
 _LONGEST = 100  # characters of an expression's name
 _LINEAR: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian)
@@ -89,10 +89,10 @@ def stack(draft: Draft, x: object) -> Quantity:
     entries = x.entries()
     parts = tuple((x.node, np.asarray(entries[..., i]).reshape(-1)) for i in range(k))
     check_distinct(Stack(k), {f"x{i}": x.part((..., i)) for i in range(k)}, shape)
-    return _stacked(draft, f"stack({x.name})", parts, shape)
+    return stacked(draft, f"stack({x.name})", parts, shape)
 
 
-def _stacked(draft: Draft, name: str, parts: tuple[tuple[Node, np.ndarray], ...], shape: tuple[int, ...]) -> Quantity:
+def stacked(draft: Draft, name: str, parts: tuple[tuple[Node, np.ndarray], ...], shape: tuple[int, ...]) -> Quantity:
     """One vector for the same scalars, however often they are stacked: what uses it is then joint."""
     key = shape, *((node.order, entries.tobytes()) for node, entries in parts)
     if key not in draft.stacks:
@@ -147,7 +147,7 @@ def _dot_with_repeats(draft: Draft, x: Any, w: Quantity) -> Quantity:
     matrix = np.zeros((w.size, len(parts)))
     for (row, k), value in a.items():
         matrix[row, k] = value
-    u = _stacked(draft, f"stack({w.name})", tuple(parts), ())
+    u = stacked(draft, f"stack({w.name})", tuple(parts), ())
     product = dot(draft, x @ matrix, u)
     return add(draft, product, shift.reshape(shape)) if shift.any() else product
 

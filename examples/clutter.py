@@ -1,0 +1,28 @@
+"""The clutter problem: half of the values are of the quantity that we want, half are background.
+
+EP's own error: the two hypotheses for each value are moment-matched; against the exact posterior on a grid the standard deviation
+is off by a few per cent.
+"""
+
+import numpy as np
+
+import heliograph as hg
+
+
+def data():
+    rng = np.random.default_rng(12)
+    hit = rng.random(30) < 0.5
+    return np.where(hit, 2.0 + rng.standard_normal(30), np.sqrt(10.0) * rng.standard_normal(30))
+
+
+def model(y):
+    m = hg.Model()
+    x = m.gaussian("x", 0.0, variance=100.0)
+    background = m.gaussian("background", 0.0, variance=1e-6)
+    hit = m.bernoulli("hit", 0.5, size=len(y))
+    m.mixture("y", hit, hg.stack([background, x]), variance=[10.0, 1.0], observed=y)
+    return m
+
+
+if __name__ == "__main__":
+    print(model(data()).infer()["x"])

@@ -1,0 +1,219 @@
+"""Counts, lifetimes and categories that are observed given a Gaussian score, or a rate or probability of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heliograph.errors import ModelError, UnsupportedError
+from heliograph.factors import (
+    BinomialLogit,
+    Factor,
+    Multinomial,
+    NegativeBinomial,
+    OrdinalLogit,
+    OrdinalProbit,
+    Poisson,
+    Softmax,
+    Weibull,
+)
+from heliograph.families import Categorical, Dirichlet, Gamma, Gaussian
+from heliograph.graph.check import check_counts, check_number, check_positive, observed_shape
+from heliograph.graph.draft import Draft
+from heliograph.graph.language.arrays import components
+from heliograph.graph.language.children import Entries, Kind, attach_plate, child, fit, want
+from heliograph.graph.language.continuous import gamma, gaussian
+from heliograph.graph.language.discrete import binomial as binomial_beta
+from heliograph.graph.language.functions import greater, multiply
+from heliograph.graph.language.linear import scale, stacked, subtract
+from heliograph.graph.language.noise import Censoring, bounds_of
+from heliograph.graph.language.spread import Spread
+from heliograph.graph.language.statements import constrain
+from heliograph.graph.placing import place
+from heliograph.graph.plating import unattached
+from heliograph.graph.quantity import Quantity
+
+__all__ = ["binomial", "exponential", "multinomial", "negative_binomial", "ordinal", "softmax", "weibull"]
+
+
+def _observe(
+    draft: Draft, name: str, factor: Factor, x: Quantity, data: dict[str, np.ndarray], seen: np.ndarray
+) -> None:
+    """Attach observed data to the first port of a factor, where they were seen."""
+    draft.check_name(name)
+    draft.take_name(name)
+    full = fit(f"variable {name!r}", x.shape, seen.shape)
+    seen = np.broadcast_to(seen, full)
+    place(draft, x.node)
+    draft.note_counts(name, unattached(draft, factor, {factor.ports[0]: x}, data, full))
+    if not seen.any():
+        return
+    if not seen.all():
+        x = Quantity(x.node, np.broadcast_to(x.entries(), full)[seen])
+        ranks = {port: factor.data_ranks.get(port, 0) for port in data}
+        data = {port: np.broadcast_to(a, (*full, *a.shape[a.ndim - ranks[port] :]))[seen] for port, a in data.items()}
+    attach_plate(draft, name, factor, {factor.ports[0]: x}, data)
+
+
+def _counts(name: str, observed: Any) -> np.ndarray:
+    """Observed counts, NaN where there are none."""
+    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed)
+
+
+def binomial(draft: Draft, name: str, n: Any, p: Any, logit: Any, observed: Any) -> None:
+    """Observed counts of successes; see `Builder.binomial`."""
+    if (p is None) == (logit is None):
+        raise ModelError(f"variable {name!r}: a binomial needs exactly one of p and logit=")
+    if logit is None:
+        return binomial_beta(draft, name, n, p, observed)
+    z = want(name, "logit", logit, Gaussian)
+    trials, counts = check_counts(name, "n", n), _counts(name, observed)
+    if np.isnan(trials).any():
+        raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
+    fit(f"variable {name!r}: n and observed=", trials.shape, counts.shape)
+    if np.any(counts > trials):
+        raise ModelError(f"variable {name!r}: more successes were observed than there were trials")
+    _observe(draft, name, BinomialLogit(), z, {"n": trials, "count": counts}, ~np.isnan(counts))
+
+
+def negative_binomial(draft: Draft, name: str, log_mean: Any, dispersion: Any, observed: Any) -> None:
+    """Observed counts that vary more than Poisson's; see `Builder.negative_binomial`."""
+    z = want(name, "log_mean", log_mean, Gaussian)
+    counts = _counts(name, observed)
+    data = {"dispersion": check_positive(name, "dispersion", dispersion), "count": counts}
+    _observe(draft, name, NegativeBinomial(), z, data, ~np.isnan(counts))
+
+
+def multinomial(draft: Draft, name: str, p: Any, observed: Any) -> None:
+    """Observed counts of categories; see `Builder.multinomial`."""
+    x = want(name, "p", p, Dirichlet)
+    counts = check_counts(name, "observed", observed)
+    if counts.shape[-1:] != (x.node.dimension,):
+        raise ModelError(
+            f"variable {name!r}: observed= has shape {counts.shape}, but {x.name!r} has {x.node.dimension} categories, which its "
+            "last axis must count"
+        )
+    _observe(draft, name, Multinomial(), x, {"counts": counts}, np.asarray(~np.isnan(counts).any(axis=-1)))
+
+
+# ---- lifetimes ---------------------------------------------------------------------------------------------------
+def weibull(draft: Draft, name: str, shape: Any, log_scale: Any, observed: Any, censoring: Censoring) -> None:
+    """Observed lifetimes; see `Builder.weibull`."""
+    z = want(name, "log_scale", log_scale, Gaussian)
+    low, high = _lifetimes(name, observed, censoring)
+    data = {"shape": check_positive(name, "shape", shape), "lower": low, "upper": high}
+    _observe(draft, name, Weibull(), z, data, ~np.isnan(low))
+
+
+def exponential(
+    draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any, censoring: Censoring, size: Any
+) -> Quantity:
+    """Lifetimes of a constant hazard; see `Builder.exponential`. What is returned is the rate, where they are observed."""
+    if (rate is None) == (log_rate is None):
+        raise ModelError(f"variable {name!r}: an exponential needs exactly one of rate and log_rate=")
+    if log_rate is not None:
+        z = want(name, "log_rate", log_rate, Gaussian)
+        if observed is None:
+            raise ModelError(f"variable {name!r}: with log_rate= the lifetimes must be observed; give rate= otherwise")
+        weibull(draft, name, 1.0, scale(draft, z, -1.0), observed, censoring)
+        return z
+    if observed is None or (censoring.censored is None and censoring.until is None):
+        return gamma(draft, name, 1.0, rate, Entries(size, observed, None))
+    g = want(name, "rate", rate, Gamma, " (a Gaussian goes to log_rate=)")
+    low, high = _lifetimes(name, observed, censoring)
+    if np.any(np.isfinite(high) & (high != low)):
+        raise UnsupportedError(
+            f"variable {name!r}: with a Gamma variable as rate lifetimes can be exact or censored on the right; for the left and "
+            "for intervals give log_rate=, a Gaussian variable"
+        )
+    draft.check_name(name)
+    draft.take_name(name)
+    full = fit(f"variable {name!r}", g.shape, low.shape)
+    for event in (True, False):  # survival is a Poisson count of 0, a death a density besides
+        chosen = np.broadcast_to((high == low) if event else np.isinf(high), full)
+        if not chosen.any():
+            continue
+        part = Quantity(g.node, np.broadcast_to(g.entries(), full)[chosen])
+        times = np.broadcast_to(low, full)[chosen]
+        if event:
+            gamma(draft, f"{name} (exact)", 1.0, part, Entries(None, times, None))
+        else:
+            exposed = multiply(draft, part, times)
+            attach_plate(draft, f"{name} (censored)", Poisson(), {"rate": exposed}, {"count": np.zeros(times.shape)})
+    return g
+
+
+def _lifetimes(name: str, observed: Any, censoring: Censoring) -> tuple[np.ndarray, np.ndarray]:
+    low, high = bounds_of(name, np.nan if observed is None else observed, censoring, 0.0)
+    exact = low == high
+    if np.any((low < 0) | (high <= 0) | (exact & (low <= 0))):
+        raise ModelError(f"variable {name!r}: lifetimes must be greater than 0")
+    return low, high
+
+
+# ---- categories --------------------------------------------------------------------------------------------------
+def softmax(draft: Draft, name: str, logits: Any, entries: Entries) -> Quantity:
+    """A category with softmax probabilities; see `Builder.categorical`."""
+    scores = logits if isinstance(logits, Quantity) else None
+    if scores is None:
+        raise ModelError(
+            f"variable {name!r}: logits= takes Gaussian variables, one score per category along the last axis"
+        )
+    scores = components(draft, scores)
+    want(name, "logits", scores, Gaussian)
+    if not scores.shape or scores.shape[-1] < 2:
+        raise ModelError(
+            f"variable {name!r}: logits= has shape {scores.shape}; it needs one score per category, two or more, along its last "
+            "axis, for example X @ W with a plate of vectors W"
+        )
+    k, shape = scores.shape[-1], scores.shape[:-1]
+    # only differences matter: to the last one, which leaves no direction of which nothing is known
+    gaps = subtract(draft, scores.part((..., slice(0, k - 1))), scores.part((..., slice(k - 1, k))))
+    at = gaps.entries()
+    parts = tuple((gaps.node, np.asarray(at[..., j]).reshape(-1)) for j in range(k - 1))
+    vector = stacked(draft, f"scores of {name}", parts, shape)
+    return child(draft, name, Softmax(), {"z": vector}, {}, Kind(Categorical, k), entries)
+
+
+def ordinal(draft: Draft, name: str, z: Any, cuts: Any, link: Any, entries: Entries) -> Quantity:
+    """An ordered category; see `Builder.ordinal`."""
+    score = want(name, "score", z, Gaussian)
+    if link not in ("probit", "logit"):
+        raise ModelError(f"variable {name!r}: link= is 'probit' or 'logit', not {link!r}")
+    if isinstance(cuts, Quantity):
+        return _random_cuts(draft, name, score, want(name, "cuts", cuts, Gaussian), link, entries)
+    known = check_number(name, "cuts", cuts)
+    if not known.ndim or np.any(np.diff(known, axis=-1) <= 0):
+        raise ModelError(f"variable {name!r}: cuts must be an array that rises along its last axis")
+    factor = OrdinalProbit() if link == "probit" else OrdinalLogit()
+    kind = Kind(Categorical, known.shape[-1] + 1)
+    return child(draft, name, factor, {"z": score}, {"cuts": known}, kind, entries)
+
+
+def _random_cuts(draft: Draft, name: str, score: Quantity, cuts: Quantity, link: str, entries: Entries) -> Quantity:
+    """The score with its noise, between the two cut points around its label: one site for both bounds."""
+    if link != "probit" or entries.observed is None or len(cuts.shape) != 1:
+        raise UnsupportedError(
+            f"variable {name!r}: random cut points need link='probit', observed= labels and one axis of cuts; known cut points can "
+            "have either link"
+        )
+    k = cuts.size + 1
+    shape = observed_shape(name, entries.observed)
+    labels = check_counts(name, "observed", entries.observed)
+    if np.any(labels >= k):
+        raise ModelError(
+            f"variable {name!r}: there are {k} categories, 0 to {k - 1}, but {np.nanmax(labels):g} was observed"
+        )
+    seen = ~np.isnan(labels)
+    full = fit(f"variable {name!r}", score.shape, shape)
+    score = Quantity(score.node, np.broadcast_to(score.entries(), full))
+    noisy = gaussian(draft, name, score, Spread(variance=1.0), Entries(full, None, None))
+    for above in (True, False):
+        rows = np.flatnonzero((seen & ((labels > 0) if above else (labels < k - 1))).reshape(-1))
+        if rows.size:
+            x = noisy.part(np.unravel_index(rows, full))
+            which = labels.reshape(-1)[rows].astype(int)
+            cut = cuts.part(which - 1 if above else which)
+            constrain(draft, greater(draft, x, cut) if above else greater(draft, cut, x))
+    return noisy
