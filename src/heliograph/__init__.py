@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from heliograph import errors
 from heliograph.engine import (
     Comparison,
+    GatedPosterior,
     IntegratedPosterior,
     Model,
     Part,
@@ -68,6 +69,7 @@ __all__ = [
     "Dirichlet",
     "Family",
     "Gamma",
+    "GatedPosterior",
     "Gaussian",
     "HeliographError",
     "IntegratedPosterior",

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from heliograph.engine.compiled import compile_model
 from heliograph.engine.contradictions import check_possible
 from heliograph.engine.doubts import warn_of_doubts
+from heliograph.engine.gated.inference import infer_gated
+from heliograph.engine.gated.posterior import GatedPosterior
 from heliograph.engine.nested.inference import asks_for_more, infer_integrated
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.options import InferOptions, StepOptions, with_options
@@ -22,6 +24,8 @@ from heliograph.engine.warm import warm_messages
 from heliograph.errors import ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
+from heliograph.graph.gates import has_gates
+from heliograph.graph.replay import Replay
 from heliograph.numerics.blas_threads import one_blas_thread
 
 __all__ = ["Step", "infer", "run_to_the_end", "steps"]
@@ -52,12 +56,14 @@ def steps(model: Builder, options: StepOptions) -> Iterator[Step]:
         raise ModelError(
             f"steps shows one run, and this model has hyper-parameters ({names}) to be integrated over: use infer"
         )
+    if has_gates(model):
+        raise ModelError("steps shows one run, and this model has gates, with a run for every branch: use infer")
     run = _checked_run(model, options)
     return (Step(run.posterior(info, converged), info) for info, converged in run.sweeps())
 
 
 @with_options(InferOptions)
-def infer(model: Builder, options: InferOptions) -> Posterior | IntegratedPosterior:
+def infer(model: Builder, options: InferOptions) -> Posterior | IntegratedPosterior | GatedPosterior:
     """Run `steps` to their end and return the last posterior, with progress on a terminal.
 
     Warns when the run is not converged, when messages could not be computed, when variables are factorised in a loop,
@@ -66,8 +72,11 @@ def infer(model: Builder, options: InferOptions) -> Posterior | IntegratedPoster
     return run_to_the_end(model, options)
 
 
-def run_to_the_end(model: Builder, options: InferOptions) -> Posterior | IntegratedPosterior:
+def run_to_the_end(model: Builder, options: InferOptions) -> Posterior | IntegratedPosterior | GatedPosterior:
     """`infer` with its settings in a record."""
+    if has_gates(model):
+        check_options(options)
+        return infer_gated(model, options, _one_run)
     if model.draft.hypers or asks_for_more(options.integrate):
         check_options(options)
         if options.start is not None:
@@ -76,6 +85,11 @@ def run_to_the_end(model: Builder, options: InferOptions) -> Posterior | Integra
             )
         with one_blas_thread():
             return infer_integrated(model, options)
+    return _one_run(model, options)
+
+
+def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
+    """One run of EP, until its stopping rule holds, with its warnings."""
     with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
         run = _checked_run(model, options)
         info, converged = deque(shown(run.sweeps(), run.trace, options.progress), maxlen=1).pop()
@@ -85,11 +99,11 @@ def run_to_the_end(model: Builder, options: InferOptions) -> Posterior | Integra
     return posterior
 
 
-def _checked_run(model: Builder, options: StepOptions) -> Run:
+def _checked_run(model: Builder | Replay, options: StepOptions) -> Run:
     """A run that has been checked and not begun."""
     check_options(options)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
-    graph.script = script_of(model)
+    graph.script = None if isinstance(model, Replay) else script_of(model)  # a branch is of no lines of its own
     check_graph(graph)
     compiled = compile_model(graph, options.structure, options.budget)
     if options.start is None:

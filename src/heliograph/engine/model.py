@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heliograph.engine.gated.posterior import GatedPosterior
 from heliograph.engine.loop import run_to_the_end
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.options import InferOptions, with_options
@@ -23,7 +24,7 @@ class Model(Builder):
     """
 
     @with_options(InferOptions)
-    def infer(self, options: InferOptions) -> Posterior | IntegratedPosterior:
+    def infer(self, options: InferOptions) -> Posterior | IntegratedPosterior | GatedPosterior:
         """Run expectation propagation until the beliefs settle.
 
         Parameters

@@ -25,6 +25,7 @@ from heliograph.families import Family, MultivariateGaussian
 from heliograph.families.packing import pack, unpack
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
+from heliograph.graph.gates import has_gates
 from heliograph.graph.records import Graph, Plate
 from heliograph.graph.variable import Variable
 from heliograph.storage import read_archive, understanding, write_archive
@@ -55,6 +56,8 @@ class Part:
         """`shared` is a vector of the model, whose prior stands for the boundary; `settings` are those of `steps`."""
         self._options = StepOptions(**settings)
         check_options(self._options)
+        if has_gates(model):
+            raise ModelError("a part is of one run, and a model with gates has one for every branch")
         self._graph = model.graph.snapshot()
         check_graph(self._graph)
         self._prior = _prior_of(self._graph, shared)

@@ -16,6 +16,7 @@ from heliograph.graph import count_words, function_words, noise_words
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
+from heliograph.graph.gates import gate_lines, when
 from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
 from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
 from heliograph.graph.language.children import Entries, from_message
@@ -119,6 +120,7 @@ class Builder:
     # ---- structures: what arranges variables ----------------------------------------------------------------------
     chain = chain
     mixture = mixture
+    when = when
 
     # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
     half_normal = half_normal
@@ -261,7 +263,7 @@ class Builder:
 
     def summary(self) -> str:
         """The variables and factors as a table."""
-        return render_summary(self.graph, self.draft.hypers)
+        return render_summary(self.graph, self.draft.hypers, gate_lines(self))
 
     def __repr__(self) -> str:
         return render_line(self.graph)

@@ -11,6 +11,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
+from heliograph.graph.conditions import Gate
 from heliograph.graph.contradictions import Limits, Statement
 from heliograph.graph.data import Data
 from heliograph.graph.hyper import Hyper
@@ -51,6 +52,8 @@ class Draft:
         The hyper-parameters, and the values of those that are not at their reference.
     tape
         The calls that made the model, of `graph.tape`.
+    gates, inside
+        The gates that are open, the outermost first, and for every node that was made in a gate the innermost.
     """
 
     def __init__(self) -> None:
@@ -64,6 +67,8 @@ class Draft:
         self.hypers: list[Hyper] = []
         self.values: Mapping[str, np.ndarray] = {}
         self.tape: list[Any] = []
+        self.gates: list[Gate] = []
+        self.inside: dict[Node, Gate] = {}
         self._repeats: dict[str, int] = {}  # how often a name of an expression was taken
         self._n_written = 0  # nodes, expressions included
         self._n_entries = 0  # of all base nodes
@@ -90,12 +95,51 @@ class Draft:
     @property
     def busy(self) -> bool:
         """Whether a call of the language is under way."""
-        return self._depth > 0
+        return self._depth > len(self.gates)
 
     def record(self, undo: Callable[[], object]) -> None:
         """Note how to take back the change just made."""
         if self._depth:
             self._undo.append(undo)
+
+    # ---- gates --------------------------------------------------------------------------------------------------
+    @contextmanager
+    def under(self, gate: Gate) -> Generator[None, None, None]:
+        """Let the calls inside be of some branches only: they stay on the tape, and what they change is taken back."""
+        mark, n_calls, stacks = len(self._undo), len(self.tape), dict(self.stacks)
+        gate.start = self._n_written
+        self.gates.append(gate)
+        self._depth += 1
+        try:
+            yield
+        except BaseException:
+            del self.tape[n_calls:]
+            raise
+        finally:
+            while len(self._undo) > mark:
+                self._undo.pop()()
+            self.stacks = stacks
+            self._depth -= 1
+            self.gates.pop()
+            if not self._depth:
+                self._undo.clear()
+
+    def note(self, call: Any) -> None:
+        """Put a call on the tape, with the gates that it was made under."""
+        self.tape.append(call._replace(gates=tuple(self.gates)) if self.gates else call)
+        if call.made is not None:
+            for gate in self.gates:
+                if call.made.node.order >= gate.start:  # and no entry of what was there before
+                    self.inside[call.made.node] = gate
+
+    def check_open(self, x: Any) -> None:
+        """Refuse a variable that was made in a gate which is closed."""
+        gate = self.inside.get(getattr(x, "node", None))  # type: ignore[arg-type]
+        if gate is not None and gate not in self.gates:
+            raise ModelError(
+                f"variable {x.name!r} was made under the gate {gate} and can only be used inside that `with` block; make it "
+                "before the block if other parts of the model need it"
+            )
 
     # ---- nodes --------------------------------------------------------------------------------------------------
     def node(self, name: str, family: type[Family], shape: tuple[int, ...], dimension: int | None, given: bool) -> Node:
@@ -155,6 +199,11 @@ class Draft:
 
     def add_hyper(self, hyper: Hyper) -> None:
         """Put a hyper-parameter into the model."""
+        if self.gates:
+            raise ModelError(
+                f"hyper-parameter {hyper.name!r}: a model with gates has no hyper-parameters; make scales Gamma variables "
+                "given as precision=, or fix their values"
+            )
         self.hypers.append(hyper)
         self.record(self.hypers.pop)
 

@@ -30,11 +30,13 @@ def _rows(graph: Graph) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     return cast("list[tuple[str, ...]]", nodes), cast("list[tuple[str, ...]]", plates)
 
 
-def render_summary(graph: Graph, hypers: Sequence[Hyper] = ()) -> str:
-    """Variables and hyper-parameters, then factors, as two tables."""
+def render_summary(graph: Graph, hypers: Sequence[Hyper] = (), gates: Sequence[str] = ()) -> str:
+    """Variables and hyper-parameters, then factors, as two tables, and what is under gates."""
     nodes, plates = _rows(graph)
     nodes += [(h.name, h.prior.words, str(h.prior.shape), "") for h in hypers if not h.variable]
-    return "\n".join([*text_table(_VARIABLES, nodes), "", *text_table(_FACTORS, plates)])
+    return "\n".join(
+        [*text_table(_VARIABLES, nodes), "", *text_table(_FACTORS, plates), *(["", *gates] if gates else [])]
+    )
 
 
 def render_html(graph: Graph) -> str:

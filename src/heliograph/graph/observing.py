@@ -55,6 +55,10 @@ def check_names(draft: Draft, given: Iterable[str]) -> None:
 def give(model: Taped, given: Mapping[str, Any]) -> None:
     """Write a model anew with other data and observed values; all or nothing."""
     draft = model.draft
+    if any(call.gates for call in draft.tape):
+        raise ModelError(
+            "new data cannot be given to a model with gates; write the model again with them, in a function"
+        )
     check_names(draft, given)
     before = {name: data.value for name, data in draft.data.items()}
     observed = {name: values for name, values in given.items() if name not in draft.data}

@@ -6,7 +6,7 @@ the language can say, a hyper-parameter can be part of (decision 0043).
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ from heliograph.graph.draft import Draft
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Values, substituted
-from heliograph.graph.tape import Taped
+from heliograph.graph.tape import Call, Taped
 from heliograph.graph.variable import Variable
 
 __all__ = ["Replay"]
@@ -37,14 +37,20 @@ class Replay:
         The values of the hyper-parameters by name.
     fixed
         Names of variables that are given numbers, too.
+    chosen
+        Which calls are made; by default all.
     """
 
-    def __init__(self, original: Taped, values: Values, fixed: frozenset[str]) -> None:
+    def __init__(
+        self, original: Taped, values: Values, fixed: frozenset[str], chosen: Callable[[Call], bool] | None = None
+    ) -> None:
         self.draft = Draft()
         self.draft.values = values
         self._original = original
         self._tape = original.draft.tape
         self._fixed = fixed
+        self._chosen = chosen
+        self._n_read = 0  # calls of the user's tape
         self._nodes: dict[Node, Node] = {}  # of the user's model -> of this one
         self._own: set[Node] = set()
         self._made: list[tuple[Quantity, _Handle]] = []  # the user's variables, and what they are here
@@ -57,11 +63,12 @@ class Replay:
 
     def catch_up(self) -> None:
         """Make the calls that the user has made since."""
-        start = len(self.draft.tape)
-        if start == len(self._tape):
+        start, self._n_read = self._n_read, len(self._tape)
+        new = [c for c in self._tape[start:] if self._chosen is None or self._chosen(c)]
+        if not new:
             return
         with self._entered() as before:
-            for call in self._tape[start:]:
+            for call in new:
                 args = substituted(call.args, self.draft.values, self._counterpart)
                 kwargs = substituted(dict(call.kwargs), self.draft.values, self._counterpart)
                 with self.draft.transaction():
@@ -109,6 +116,11 @@ class Replay:
         if node in self._own:
             return node
         raise ModelError(f"variable {node.name!r} was made in a way that cannot be repeated at other hyper-parameters")
+
+    def has(self, x: Quantity) -> bool:
+        """Whether a variable of the user's model is part of this one."""
+        self.catch_up()
+        return x.node in self._nodes
 
     def variable(self, x: Quantity) -> Variable:
         """This model's variable for one of the user's model."""

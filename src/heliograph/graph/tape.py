@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
+from heliograph.graph.conditions import Gate
 from heliograph.graph.data import Data, roots_of
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries
@@ -29,6 +30,7 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     made: Quantity | None
+    gates: tuple[Gate, ...] = ()  # that it was made under, the outermost first
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def build(
     if not model.draft.busy:
         call = Call(function, args, kwargs, variable)
         call.label()
-        model.draft.tape.append(call)
+        model.draft.note(call)
     return variable
 
 
@@ -64,7 +64,7 @@ def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
     args = cast(Any, _with_symbols(model, args))
     result = _call(model, function, *args, **kwargs)
     if not model.draft.busy:
-        model.draft.tape.append(Call(function, args, kwargs, None))
+        model.draft.note(Call(function, args, kwargs, None))
     return result
 
 
@@ -76,6 +76,7 @@ def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
                 f"{function.__name__}: variable {x.name!r} belongs to another model; "
                 "make a variable of this one, for example from a posterior with model.variable(name, message)"
             )
+        model.draft.check_open(x)
     with model.draft.transaction():
         return cast(Any, function)(model.draft, *plain(args), **plain(kwargs))
 
