@@ -11,6 +11,7 @@ import numpy as np
 from heliograph.engine.acceleration import Jumps
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
+from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.merging import copied
 from heliograph.engine.mixture_start import start_mixtures
@@ -58,7 +59,10 @@ class Run:
         self._tied = tied_plates(compiled.graph, compiled.schedule.sweep) if self._sequential else ()
         self._pace = Pace(options.damping)
         # fresh draws are no moves that could be extrapolated, and single elements are changed in place
-        self._jumps = Jumps(options.damping is None and not self._sequential and not compiled.learning_plates)
+        counted = any(isinstance(plate.factor, CountsFactor) for plate in compiled.graph.plates)
+        # a jump of a topic model costs more than the sweeps that it saves
+        jumps = options.damping is None and not self._sequential and not compiled.learning_plates and not counted
+        self._jumps = Jumps(jumps)
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()

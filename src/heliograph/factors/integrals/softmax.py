@@ -5,7 +5,7 @@ two and three are summed on an even grid where the cavity is narrow (exact to 1e
 wider; more than three by 2,048 points that follow the peak and the curvature. The error of the points, the worst of ten random
 cavities of nine scores against 131,072 points, in units of the cavity's deviations: where each score has a deviation of about .6,
 1e-4 in log Z, 3e-4 in the mean and 5e-4 in the covariance; of 1.5, 2e-3, 5e-3 and 4e-3; of 3, 5e-2, 5e-2 and 1e-1, which
-regressions meet in first sweeps only.
+regressions meet in first sweeps only (docs/decisions/0050).
 """
 
 from __future__ import annotations
