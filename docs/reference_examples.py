@@ -234,6 +234,14 @@ log_scale = m.gaussian("log_scale", 0.0, sd=1.0)
 m.weibull("age", 1.5, log_scale=log_scale, observed=[1.0, 2.0], censored=[False, True])
 print(m.infer()[log_scale])""",
     # ---- the posterior
+    "Model.when": """
+m = hg.Model()
+fair = m.bernoulli("fair", 0.5)
+with m.when(fair):
+    m.bernoulli("heads", 0.5, observed=[1, 1, 0, 1, 1, 1])
+with m.when(~fair):
+    m.bernoulli("heads", m.beta("p", 1.0, 1.0), observed=[1, 1, 0, 1, 1, 1])
+print(m.infer()[fair])""",
     "Posterior": """
 print(posterior["x"], posterior.converged, posterior.log_evidence)""",
     "Posterior.as_prior": """
@@ -262,6 +270,14 @@ print(posterior.summary())""",
 print(posterior.table())""",
     "Posterior.unsent": """
 print(len(posterior.unsent))""",
+    "GatedPosterior": """
+m = hg.Model()
+fair = m.bernoulli("fair", 0.5)
+with m.when(fair):
+    m.bernoulli("heads", 0.5, observed=[1, 1, 0, 1, 1, 1])
+with m.when(~fair):
+    m.bernoulli("heads", m.beta("p", 1.0, 1.0), observed=[1, 1, 0, 1, 1, 1])
+print(m.infer().branches)""",
     "IntegratedPosterior": """
 m = hg.Model()
 s = m.half_normal("s", 1.0)

@@ -1,4 +1,4 @@
-"""Gates: parts of a model that hold only if a switch has a certain value (decision 0051).
+"""Gates: parts of a model that hold only if a switch has a certain value (decision 0052).
 
 The calls inside ``with model.when(switch == k):`` are kept on the tape with their gate. A branch is the model with the calls of
 one combination of the switches' values, written by a `Replay` in which the switches are observed.
@@ -42,9 +42,9 @@ def when(self: ModelLike, condition: Variable) -> Generator[None, None, None]:
     >>> biased = model.bernoulli("biased", 0.5)
     >>> with model.when(biased):
     ...     p = model.beta("p", 1.0, 1.0)
-    ...     heads = model.binomial("heads", 10, p, observed=9)
+    ...     heads = model.bernoulli("heads", p, observed=[1, 1, 0, 1])
     >>> with model.when(~biased):
-    ...     heads = model.binomial("heads", 10, 0.5, observed=9)
+    ...     heads = model.bernoulli("heads", 0.5, observed=[1, 1, 0, 1])
     """
     if not isinstance(condition, Variable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(

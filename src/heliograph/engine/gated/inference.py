@@ -1,4 +1,4 @@
-"""`infer` for models with gates: every branch by itself, then the probability of each from its evidence (decision 0051)."""
+"""`infer` for models with gates: every branch by itself, then the probability of each from its evidence (decision 0052)."""
 
 from __future__ import annotations
 
