@@ -22,7 +22,7 @@ CLASSES = ("Model", "Posterior", "Variable", "BlackBox", "Family")  # whose meth
 HEAD = f"""# Reference
 
 Everything that `import heliograph as hg` gives, made from the docstrings by `python docs/make_reference.py`.
-[The guide](guide/README.md) shows how the parts go together. The examples run one after the other, after this:
+[The guide](guide/README.md) shows how the parts go together. Each example runs after this:
 
 ```python
 {SETUP.strip()}

@@ -3,6 +3,7 @@
 SETUP = """
 import numpy as np
 import heliograph as hg
+from heliograph import *
 
 rng = np.random.default_rng(0)
 model = hg.Model()
@@ -50,7 +51,7 @@ m.categorical("colour", p, observed=[0, 2, 2])
 print(m.infer()[p])""",
     "Model.chain": """
 m = hg.Model()
-level = m.chain("level", 20, start=hg.Gaussian(0.0, 1.0), step=lambda before: m.gaussian("", before, sd=0.1))
+level = m.chain("level", 20, start=hg.Gaussian(0.0, 1.0), step=lambda before: m.gaussian("level", before, sd=0.1))
 m.gaussian("y", level, sd=0.5, observed=np.linspace(0.0, 1.0, 20))
 print(m.infer()[level].mean[-1])""",
     "Model.constrain": """
@@ -58,6 +59,13 @@ m = hg.Model()
 a, b = m.gaussian("a", 0.0, sd=1.0), m.gaussian("b", 0.0, sd=1.0)
 m.constrain(a > b)
 print(m.infer()[a])""",
+    "Model.data": """
+m = hg.Model()
+t = m.data("t", [0.0, 1.0, 2.0])
+slope = m.gaussian("slope", 0.0, sd=1.0)
+m.gaussian("y", slope * t, sd=1.0, observed=[0.1, 0.9, 2.1])
+m.observe(t=[0.0, 1.0], y=[0.5, 1.5])
+print(m.infer()[slope])""",
     "Model.dirichlet": """
 m = hg.Model()
 p = m.dirichlet("p", [2.0, 1.0, 1.0])
@@ -225,15 +233,6 @@ m = hg.Model()
 log_scale = m.gaussian("log_scale", 0.0, sd=1.0)
 m.weibull("age", 1.5, log_scale=log_scale, observed=[1.0, 2.0], censored=[False, True])
 print(m.infer()[log_scale])""",
-    "Model.when": """
-m = hg.Model()
-works = m.bernoulli("works", 0.5)
-effect = m.gaussian("effect", 0.0, sd=1.0)
-with m.when(works == 1):
-    m.gaussian("treated", effect, sd=1.0, observed=[1.1, 0.7])
-with m.when(works == 0):
-    m.gaussian("untreated", 0.0, sd=1.0, observed=[1.1, 0.7])
-print(m.infer()[works])""",
     # ---- the posterior
     "Posterior": """
 print(posterior["x"], posterior.converged, posterior.log_evidence)""",
@@ -293,8 +292,6 @@ print(x.ndim)""",
     "Variable.reshape": """
 m = hg.Model()
 print(m.gaussian("u", 0.0, sd=1.0, size=4).reshape(2, 2).shape)""",
-    "Variable.shape": """
-print(x.shape)""",
     "Variable.size": """
 print(x.size)""",
     "Variable.sum": """
@@ -313,6 +310,10 @@ cube.load("cube.hg")""",
     "BlackBox.message": """
 print(cube.message("z", {"z": hg.Gaussian([0.5], 1.0), "out": hg.Gaussian([1.0], 0.1)}))""",
     "BlackBox.plot": """
+m = hg.Model()
+z = m.gaussian("z", 1.0, sd=0.5, size=30)
+m.gaussian("y", cube(z), sd=0.1, observed=np.linspace(0.5, 1.5, 30))
+m.infer()
 axes = cube.plot()""",
     "BlackBox.report": """
 print(cube.report())""",

@@ -1,6 +1,7 @@
 """The protocol of plates: a run uses nothing else of a plate, and every kind of plate is chosen by what the graph says."""
 
 import inspect
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import heliograph as hg
 from heliograph.engine.compiled import compile_model
 from heliograph.engine.contradictions import check_possible
 from heliograph.engine.evidence import log_evidence
-from heliograph.engine.options import StepOptions
+from heliograph.engine.options import InferOptions, StepOptions
 from heliograph.engine.plates import PlateKind
 from heliograph.engine.run import Run
 
@@ -88,6 +89,7 @@ def test_the_evidence_is_a_sum_over_plates_and_nodes():
 def test_the_settings_of_infer_are_listed_in_its_signature_and_a_wrong_one_is_named():
     listed = inspect.signature(hg.Model.infer).parameters
     assert {"operator", "damping", "tolerance", "seed", "progress"} < set(listed)
-    assert set(inspect.signature(hg.steps).parameters) == {"model", *listed} - {"self", "progress", "integrate"}
+    of_infer_alone = {f.name for f in fields(InferOptions)} - {f.name for f in fields(StepOptions)}
+    assert set(inspect.signature(hg.steps).parameters) == {"model", *listed} - {"self"} - of_infer_alone
     with pytest.raises(TypeError, match=r"infer\(\) has no setting 'dampening'; there are operator, "):
         hg.Model().infer(dampening=0.5)

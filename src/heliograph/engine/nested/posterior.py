@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, cast
 
@@ -12,8 +13,9 @@ from heliograph.engine.nested.integrating import Whole
 from heliograph.engine.nested.marginal import Marginal
 from heliograph.engine.nested.points import Point
 from heliograph.engine.nested.records import Integration
+from heliograph.engine.nested.shares import Share, shares_of
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.predicting import Prediction, Script, check_draws, joined_predictions, predicted
+from heliograph.engine.predicting import Prediction, Script, Source, check_draws, joined_predictions, predicted
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
@@ -52,6 +54,7 @@ class IntegratedPosterior(ReadablePosterior):
         self._script, self._live, self._version = script, script.model.graph, script.model.graph.version
         self._whole = whole
         self._values = values
+        self._mixtures: dict[str, Mixture] = {}  # that draws have asked for
         self.integration = integration
         self.log_evidence = log_evidence  # of the whole model
         self.converged = not doubts
@@ -226,29 +229,51 @@ class IntegratedPosterior(ReadablePosterior):
     ) -> dict[str, np.ndarray]:
         """Joint draws by name: a point for each, and what EP found there, hyper-parameters included."""
         rng = np.random.default_rng(seed)
-        weights = np.maximum(self.integration.weights, 0.0)
-        counts = rng.multinomial(check_draws(size), weights / weights.sum())
         parts: list[dict[str, np.ndarray]] = []
-        for k in np.flatnonzero(counts):
-            n, point = int(counts[k]), self._whole.points[k]
-            one = self._at(point).sample(n, seed=rng)
-            hypers = {name: np.repeat(v[None, k], n, axis=0) for name, v in self.integration.points.items()}
-            parts.append({**one, **hypers})
+        for share in self._shares(rng, check_draws(size)):
+            graph = self._at(share.point).graph
+            free = [n for n in graph.nodes if n.given and not n.fully_observed]
+            draws = self._draw(share, rng, [n.position for n in free], share.n)
+            one = {n.name: draws[n.position].reshape(share.n, *n.shape, *draws[n.position].shape[2:]) for n in free}
+            hypers = {name: np.repeat(np.asarray(v)[None], share.n, axis=0) for name, v in share.values.items()}
+            parts.append({**one, **{name: v for name, v in hypers.items() if name in self._values}})
         order = rng.permutation(size)
         names = list(self) if variables is None else list(variables)
         return {name: np.concatenate([p[name] for p in parts])[order] for name in names if name in parts[0]}
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
         """What the posterior says of a variable, as `Posterior.predict`: each draw has its own hyper-parameters."""
-        rng, n = np.random.default_rng(seed), check_draws(draws)
-        weights = np.maximum(self.integration.weights, 0.0)
-        counts = rng.multinomial(n, weights / weights.sum())
+        rng = np.random.default_rng(seed)
         parts: list[Prediction] = []
-        for k in np.flatnonzero(counts):
-            values = {**self.integration.fixed, **{name: v[k] for name, v in self.integration.points.items()}}
-            source = self._at(self._whole.points[k]).source()._replace(script=self._script, values=values)
-            parts.append(predicted(rng, source, target, data, int(counts[k])))
+        for share in self._shares(rng, check_draws(draws)):
+            source = Source(self._at(share.point).graph, partial(self._draw, share), self._script, share.values)
+            parts.append(predicted(rng, source, target, data, share.n))
         return joined_predictions(parts)
+
+    def _shares(self, rng: np.random.Generator, n: int) -> list[Share]:
+        return shares_of(rng, self._whole, {**self.integration.fixed, **self._values}, n, set(self._values))
+
+    def _draw(self, share: Share, rng: np.random.Generator, nodes: Sequence[int], n: int) -> dict[int, np.ndarray]:
+        """Draws of the nearest run, moved to the means and sds that the beliefs have at these values of the hyper-parameters."""
+        run = self._at(share.point)
+        draws = run.source().draw(rng, nodes, n)
+        for k in nodes:
+            node = run.graph.nodes[k]
+            if not node.family.gaussian or not node.given or node.fully_observed:
+                continue
+            mixed, here = self._kept(node.name), run[node.name]
+            if len(mixed.weights) != len(self._whole.weights):
+                continue  # of very large variables the beliefs are not known at every value
+            there = mixed.components[share.node]
+            shape = draws[k].shape[1:]
+            mean, sd, old_mean, old_sd = (np.reshape(a, shape) for a in (there.mean, there.sd, here.mean, here.sd))
+            draws[k] = mean + (draws[k] - old_mean) * np.where(old_sd > 0, sd / np.where(old_sd > 0, old_sd, 1.0), 0.0)
+        return draws
+
+    def _kept(self, name: str) -> Mixture:
+        if name not in self._mixtures:
+            self._mixtures[name] = self[name]
+        return self._mixtures[name]
 
     def __repr__(self) -> str:
         return f"IntegratedPosterior({', '.join(self._values)} integrated over {self.integration.n_evaluations} evaluations)"

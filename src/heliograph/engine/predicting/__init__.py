@@ -2,7 +2,7 @@
 
 `draws` draws the variables of a run, jointly where a block is joint. `forward` carries such draws down a graph, factor by factor;
 `predict` writes the model anew for new data and asks `forward` for one variable of it. `prediction` is what the user gets.
-`likelihood` says how probable each observed value is under the posterior.
+`likelihood` says how probable each observed value is under the posterior. Why it is done so is in docs/decisions/0051.
 """
 
 from heliograph.engine.predicting.draws import drawn
