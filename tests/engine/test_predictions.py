@@ -71,8 +71,32 @@ WAYS = {
             rng.random((N, len(t))) < 0.3, np.array([-2.0, 2.0]) + np.sqrt(0.5) * rng.standard_normal((N, 2))
         ),
     ),
+    "student": (
+        lambda m, t: m.student_t("y", _line(m, t), 0.7, 6.0),
+        lambda rng, t: _normal(rng)[:, None] + 0.5 * t + 0.7 * rng.standard_t(6.0, (N, len(t))),
+    ),
+    "laplace": (
+        lambda m, t: m.laplace("y", _line(m, t), 0.7),
+        lambda rng, t: _normal(rng)[:, None] + 0.5 * t + rng.laplace(0.0, 0.7, (N, len(t))),
+    ),
+    "negative binomial": (
+        lambda m, t: m.negative_binomial("y", log_mean=_line(m, t), dispersion=4.0),
+        lambda rng, t: rng.poisson(np.exp(_normal(rng)[:, None] + 0.5 * t) * rng.gamma(4.0, 0.25, (N, len(t)))),
+    ),
+    "binomial of a logit": (
+        lambda m, t: m.binomial("y", 9, logit=_line(m, t)),
+        lambda rng, t: rng.binomial(9, special.expit(_normal(rng)[:, None] + 0.5 * t)),
+    ),
+    "weibull": (
+        lambda m, t: m.weibull("y", 2.0, log_scale=_line(m, t)),
+        lambda rng, t: np.exp(_normal(rng)[:, None] + 0.5 * t) * rng.weibull(2.0, (N, len(t))),
+    ),
+    "exponential": (
+        lambda m, t: m.exponential("y", m.gamma("rate", 6.0, 2.0), size=t.rows),
+        lambda rng, t: rng.exponential(1.0, (N, len(t))) / rng.gamma(6.0, 0.5, N)[:, None],
+    ),
     "an event": (
-        lambda m, t: m.bernoulli("y", 0.5) if False else (_line(m, t) > m.gaussian("b", 0.0, variance=1.0)),
+        lambda m, t: _line(m, t) > m.gaussian("b", 0.0, variance=1.0),
         lambda rng, t: _normal(rng)[:, None] + 0.5 * t > rng.standard_normal(N)[:, None],
     ),
     "a function": (
@@ -107,6 +131,26 @@ def test_predictions_agree_with_draws_by_hand(way: str, n: int) -> None:
     for q in (0.1, 0.5, 0.9):
         share = np.mean(expected <= found.quantile(q), axis=0)
         assert (share > q - 0.02).all()  # a discrete quantile holds at least its share
+
+
+def test_categories_are_predicted_with_their_probabilities() -> None:
+    m = hg.Model()
+    t = m.data("t", np.zeros(3))
+    z = _line(m, t)
+    m.ordinal("grade", z, [-1.0, 0.5])
+    m.categorical("colour", logits=hg.stack([z, 0.0 * z, -1.0 * z], axis=1))
+    p = m.infer()
+    rng = np.random.default_rng(3)
+    draws = _normal(rng)[:, None] + 0.5 * T
+    cuts = special.ndtr(np.stack([-1.0 - draws, 0.5 - draws], axis=-1))
+    grades = np.diff(np.concatenate([np.zeros((*draws.shape, 1)), cuts, np.ones((*draws.shape, 1))], axis=-1), axis=-1)
+    found = p.predict("grade", t=T, draws=N)
+    np.testing.assert_allclose(found.mean, grades.mean(axis=0), atol=0.01)
+    assert found.samples.shape == (N, 4)
+    softmax = special.softmax(np.stack([draws, 0 * draws, -draws], axis=-1), axis=-1)
+    found = p.predict("colour", t=T, draws=N)
+    np.testing.assert_allclose(found.mean, softmax.mean(axis=0), atol=0.01)
+    np.testing.assert_allclose([np.mean(found.samples == k, axis=0) for k in range(3)], found.mean.T, atol=0.015)
 
 
 def test_out_of_sample_predictions_of_a_line_are_the_closed_form() -> None:

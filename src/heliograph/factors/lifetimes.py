@@ -93,18 +93,35 @@ def _by_quadrature(m: np.ndarray, v: np.ndarray, rows: Rows, power: float) -> Ti
     growth = shape * (np.log(high) - log_low)
     log_gap = np.where(from_start, shape * np.log(high), shape * log_low + _log_expm1(growth))  # of B - A at z = 0
 
+    def logs(z: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # of A and of B - A
+        return np.where(from_start[k], -np.inf, shape[k] * (log_low[k] - z)), log_gap[k] - shape[k] * z
+
     def curve(z: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        s = shape[k]
-        first = np.where(from_start[k], 0.0, np.exp(np.clip(s * (log_low[k] - z), -_HIGHEST, _HIGHEST)))
-        log_d = np.minimum(log_gap[k] - s * z, _HIGHEST)
-        d = np.exp(np.maximum(log_d, -_HIGHEST))
-        value = -first + np.where(d < 1.0, log_d + _log_ratio(d), np.log1p(-np.exp(-d)))
+        s, (log_a, log_d) = shape[k], logs(z, k)
+        first, d = _bounded_exp(log_a), _bounded_exp(log_d)
         w = _odds(d)  # d / (exp(d) - 1)
         slope = s * (first - w)
         bend = -(s**2) * (first - w * (1.0 - d - w))
-        return power * value, power * slope, power * np.minimum(bend, 0.0)
+        return power * (_log_dies(log_d) - first), power * slope, power * np.minimum(bend, 0.0)
 
-    return log_concave_tilt(m, v, curve)
+    def rise(z: np.ndarray, step: np.ndarray, k: np.ndarray) -> np.ndarray:
+        (log_a, log_d), move = logs(z, k), -shape[k] * step  # both logs move by the same
+        before, after = _bounded_exp(log_a), _bounded_exp(log_a + move)
+        near = (np.abs(move) < 1.0) & (np.abs(log_a) < _HIGHEST)  # elsewhere the difference has its digits
+        first = np.where(near, before * np.expm1(np.where(near, move, 0.0)), after - before)
+        return power * (_log_dies(log_d + move) - _log_dies(log_d) - first)
+
+    return log_concave_tilt(m, v, curve, rise)
+
+
+def _bounded_exp(x: np.ndarray) -> np.ndarray:
+    return np.exp(np.clip(x, -_HIGHEST, _HIGHEST))
+
+
+def _log_dies(log_d: np.ndarray) -> np.ndarray:
+    """``log(1 - exp(-d))``."""
+    d = _bounded_exp(log_d)
+    return np.where(d < 1.0, log_d + _log_ratio(d), np.log1p(-np.exp(-np.maximum(d, 1.0))))
 
 
 def _log_expm1(x: np.ndarray) -> np.ndarray:

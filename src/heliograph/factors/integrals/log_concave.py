@@ -11,7 +11,7 @@ from heliograph.numerics.adaptive_quadrature import adapt
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.panels import DROP
 
-__all__ = ["Curve", "log_concave_tilt"]
+__all__ = ["Curve", "Rise", "log_concave_tilt"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _NEAR = 1e-9  # of the peak's own width: as near as its place needs to be known
@@ -21,9 +21,15 @@ _SHARES = np.array([1.0, 0.6, 0.35, 0.2, 0.1])
 Curve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 """``curve(z, row)``: the log of the function, its slope and its curvature (0 or less), for the rows of these numbers."""
 
+Rise = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""``rise(z, step, row)``: ``curve(z + step) - curve(z)``, with its digits where both are huge."""
 
-def log_concave_tilt(m: np.ndarray, v: np.ndarray, curve: Curve) -> Tilt:
+
+def log_concave_tilt(m: np.ndarray, v: np.ndarray, curve: Curve, rise: Rise | None = None) -> Tilt:
     """The tilt of N(m, v) and ``exp(curve)``, for flat arrays; v may be 0.
+
+    A narrow cavity that the data contradict puts the peak where the curve is -1e12, say, and the density around it is what
+    is left of differences of such numbers: a curve that can be that steep gives its `rise`.
 
     >>> def half(z, row):  # exp(-z^2 / 2)
     ...     return -0.5 * z**2, -z, -np.ones_like(z)
@@ -31,11 +37,11 @@ def log_concave_tilt(m: np.ndarray, v: np.ndarray, curve: Curve) -> Tilt:
     >>> t.mean.round(12), t.ratio.round(12)
     (array([1.]), array([0.5]))
     """
-    parts = [_rows(m[i], v[i], np.arange(m.size)[i], curve) for i in integral_chunks(m.size)]
+    parts = [_rows(m[i], v[i], np.arange(m.size)[i], curve, rise) for i in integral_chunks(m.size)]
     return Tilt(*(np.concatenate(field) for field in zip(*parts, strict=True)))
 
 
-def _rows(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve) -> Tilt:
+def _rows(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve, rise: Rise | None) -> Tilt:
     point = v == 0
     safe = np.where(point, 1.0, v)
     value, slope, bend = curve(m, row)
@@ -45,8 +51,8 @@ def _rows(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve) -> Tilt:
     offset = (peak - m) / safe
 
     def log_density(d: np.ndarray, k: np.ndarray) -> np.ndarray:
-        l = curve(peak[k] + d, row[k])[0] - top[k]
-        return l - d * (offset[k] + 0.5 * d / safe[k])
+        gain = rise(peak[k], d, row[k]) if rise else curve(peak[k] + d, row[k])[0] - top[k]
+        return gain - d * (offset[k] + 0.5 * d / safe[k])
 
     low, high = (_end(side, width, log_density) for side in (-1.0, 1.0))
     edges = np.concatenate([low[:, None] * _SHARES, np.zeros((m.size, 1)), high[:, None] * _SHARES[::-1]], axis=1)
