@@ -193,15 +193,16 @@ def test_a_switch_with_an_unknown_probability_has_its_evidence_from_the_prior_of
     assert posterior[p].mean == pytest.approx(w * 3 / 6 + (1 - w) * 2 / 6, abs=TIGHT)
 
 
-def test_the_same_product_in_two_gates_is_written_in_both():
+@pytest.mark.parametrize("vector", [True, False])
+def test_the_same_product_in_two_gates_is_written_in_both(vector):
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(6, 2)), rng.normal(size=6)
     model = hg.Model()
     s = model.bernoulli("s", 0.5)
-    w = model.gaussian("w", np.zeros(2), covariance=np.eye(2))
+    w = model.gaussian("w", np.zeros(2), covariance=np.eye(2)) if vector else model.gaussian("w", np.zeros(2), sd=1.0)
     for k, variance in ((0, 1.0), (1, 3.0)):
         with model.when(s == k):
-            model.gaussian("y", x @ w, variance=variance, observed=y)
+            model.gaussian("y", x @ (w if vector else model.stack(w)), variance=variance, observed=y)
     truth = [multivariate_normal.logpdf(y, np.zeros(6), x @ x.T + v * np.eye(6)) for v in (1.0, 3.0)]
     assert model.infer().log_evidence == pytest.approx(np.log(0.5) + np.logaddexp(*truth), abs=TIGHT)
 
