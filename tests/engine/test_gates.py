@@ -334,6 +334,17 @@ def test_wrong_switches_are_refused_with_a_remedy():
             pass
 
 
+def test_gates_that_hold_together_and_clash_are_named():
+    model = hg.Model()
+    a, b = model.bernoulli("a", 0.5), model.bernoulli("b", 0.5)
+    with model.when(a):
+        model.gaussian("y", 0.0, variance=1.0, observed=1.0)
+    with model.when(b):
+        model.gaussian("y", 1.0, variance=1.0, observed=1.0)
+    with pytest.raises(hg.ModelError, match="where a = 1 and b = 1: a variable called 'y' exists already"):
+        model.infer()
+
+
 def test_too_many_branches_are_refused():
     model = hg.Model()
     for k in range(7):

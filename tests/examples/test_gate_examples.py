@@ -1,12 +1,13 @@
 """The examples with gates beside conjugate formulas and a grid."""
 
 import importlib.util
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import binom, gamma, poisson
+from scipy.stats import binom, gamma, multivariate_normal, poisson
 
 FOLDER = Path(__file__).parent.parent.parent / "examples"
 
@@ -47,3 +48,21 @@ def test_the_change_point_has_the_years_and_rates_of_a_grid():
     square = weights @ (left @ grid**2 / left.sum(axis=1))
     assert posterior["old"].mean == pytest.approx(old, abs=1e-4)
     assert posterior["old"].sd == pytest.approx(np.sqrt(square - old**2), abs=1e-4)
+
+
+def test_spike_and_slab_needs_the_columns_that_dense_algebra_says():
+    example = load("spike_and_slab")
+    x, y = example.data()
+    subsets = np.array(list(product((0, 1), repeat=4)))
+    logs = np.array(
+        [
+            multivariate_normal.logpdf(y, np.zeros(25), (x * k) @ (x * k).T + np.eye(25))
+            + np.log(np.where(k, 0.3, 0.7)).sum()
+            for k in subsets
+        ]
+    )
+    posterior = example.model((x, y)).infer()
+    whole = np.logaddexp.reduce(logs)
+    assert posterior.log_evidence == pytest.approx(whole, abs=1e-8)
+    found = [float(posterior[f"needed {j}"].p) for j in range(4)]
+    assert found == pytest.approx(np.exp(logs - whole) @ subsets, abs=1e-8)

@@ -154,4 +154,9 @@ def write_branch(model: Taped, values: Mapping[Node, int]) -> Replay | None:
                 return None
     except ContradictionError:  # what the branch says cannot be: its probability is 0
         return None
+    except ModelError as error:  # each gate was right by itself
+        where = " and ".join(f"{switch.name} = {value}" for switch, value in values.items())
+        raise ModelError(
+            f"in the branch where {where}: {error} (these gates hold together there; make them exclude each other)"
+        ) from None
     return branch
