@@ -124,8 +124,8 @@ def test_naive_bayes_is_the_sum_over_the_missing_labels():
         np.add.at(colours, (kind, world["colour"]), 1)
         w = np.exp(sum(log_draws(k, np.ones(k.shape)) for k in (shares, sizes, colours)))
         total, p = total + w, p + w * np.array(c)
-    np.testing.assert_allclose(posterior["kind"].p[missing, 1], p / total, atol=0.03)
-    assert posterior.log_evidence == pytest.approx(np.log(total), abs=0.1)
+    np.testing.assert_allclose(posterior["kind"].p[missing, 1], p / total, atol=0.005)
+    assert posterior.log_evidence == pytest.approx(np.log(total), abs=0.01)
 
 
 def test_topics_explain_the_words_as_well_as_the_true_ones():

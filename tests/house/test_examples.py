@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# the examples of the reference run one by one, see test_reference
+# the examples of the reference run one by one, see test_reference_page
 WITH_CODE = [p for p in PAGES if p.name != "reference.md" and p.exists() and BLOCK.search(p.read_text())]
 
 
