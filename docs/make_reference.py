@@ -102,7 +102,7 @@ def _signature(name: str, value: Any) -> str:
     except (TypeError, ValueError):
         return name
     text = re.sub(r"(?<![\w'])heliograph\.[\w.]+\.", "", text)
-    text = re.sub(r"^\((self|cls|model: [^,)]*)(, )?", "(", text)
+    text = re.sub(r"^\((self(?:: '[^']*')?|cls|model: [^,)]*)(, )?", "(", text)
     return f"{name}{text}" if len(text) < 400 else f"{name}(...)"
 
 

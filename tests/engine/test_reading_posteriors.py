@@ -129,3 +129,22 @@ def test_a_posterior_survives_pickling() -> None:
         np.testing.assert_array_equal(p[name].mean, q[name].mean)
     assert q.log_evidence == p.log_evidence
     assert q.summary() == p.summary()
+
+
+def test_the_covariance_of_a_variable_with_itself_is_its_variance() -> None:
+    model = hg.Model()
+    x = model.gaussian("x", 0.0, variance=2.0)
+    model.bernoulli("y", probit=x, observed=1)
+    w = model.gaussian("w", np.zeros(2), covariance=np.eye(2))
+    p = model.infer()
+    assert p.covariance(x, x) == pytest.approx(float(p[x].variance))
+    np.testing.assert_allclose(p.covariance(w, w), np.eye(2))
+
+
+def test_a_model_with_gates_says_so_wherever_it_is_shown() -> None:
+    model = hg.Model()
+    s = model.bernoulli("s", 0.5)
+    with model.when(s):
+        model.gaussian("inside", 0.0, variance=1.0)
+    assert "gates" in repr(model)
+    assert "inside" in model._repr_html_() and "inside" in model.summary()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -25,6 +26,7 @@ def covariance_of(
     graph: Graph,
     joints: Iterable[tuple[BlockFactor, Joint | None]],
     groups: Callable[[], list[np.ndarray]],
+    belief: Callable[[Variable], Any],
     a: Variable,
     b: Variable,
 ) -> np.ndarray:
@@ -38,6 +40,8 @@ def covariance_of(
         Its blocks with their joint beliefs.
     groups
         Gives `dependent_groups` of the graph, when they are needed.
+    belief
+        The belief of a variable.
     a, b
         The two expressions.
     """
@@ -47,6 +51,9 @@ def covariance_of(
         left, right = (rows_in_block(graph, factor.block, form) for form in forms)
         if left is not None and right is not None and joint is not None:
             return factor.system.covariance(left, right, joint.solution).reshape((*shapes[0], *shapes[1]))
+    if a.node is b.node and a.size == b.size == 1 and np.array_equal(a.entries(), b.entries()):
+        own = belief(a)  # one quantity, and not two that depend on each other
+        return np.reshape(own.covariance if a.node.dimension is not None else own.variance, (*shapes[0], *shapes[1]))
     if _connected(graph, groups(), *forms):
         raise ModelError(
             f"{a.name!r} and {b.name!r} depend on each other, but are not in one block of jointly Gaussian variables: the run "

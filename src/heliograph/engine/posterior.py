@@ -184,7 +184,7 @@ class Posterior(ReadablePosterior):
             if not getattr(getattr(x, "family", None), "gaussian", False):
                 raise ModelError("a covariance is asked of two Gaussian variables or expressions")
             self._check_model(x)
-        return covariance_of(self._graph, self._joints(), lambda: self._groups, a, b)
+        return covariance_of(self._graph, self._joints(), lambda: self._groups, self.__getitem__, a, b)
 
     def _joints(self) -> list[tuple[BlockFactor, Joint | None]]:
         """The blocks with their joint beliefs."""

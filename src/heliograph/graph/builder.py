@@ -266,10 +266,10 @@ class Builder:
         return render_summary(self.graph, self.draft.hypers, gate_lines(self))
 
     def __repr__(self) -> str:
-        return render_line(self.graph)
+        return render_line(self.graph, gate_lines(self))
 
     def _repr_html_(self) -> str:
-        return render_html(self.graph)
+        return render_html(self.graph, gate_lines(self))
 
     def to_dot(self) -> str:
         """The graph in graphviz' language, plates as boxes."""

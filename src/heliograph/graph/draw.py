@@ -39,16 +39,17 @@ def render_summary(graph: Graph, hypers: Sequence[Hyper] = (), gates: Sequence[s
     )
 
 
-def render_html(graph: Graph) -> str:
+def render_html(graph: Graph, gates: Sequence[str] = ()) -> str:
     """The same for a notebook."""
     nodes, plates = _rows(graph)
-    return html_table(_VARIABLES, nodes) + html_table(_FACTORS, plates)
+    return html_table(_VARIABLES, nodes) + html_table(_FACTORS, plates, gates)
 
 
-def render_line(graph: Graph) -> str:
+def render_line(graph: Graph, gates: Sequence[str] = ()) -> str:
     """The names of the variables, those that were observed marked, in one line."""
     names = [n.name + (" (observed)" if n.fully_observed else "") for n in graph.nodes if n.given]
-    return shortened(f"Model({', '.join(names)})", 300)
+    under = "; and what is under gates, see summary()" if gates else ""
+    return shortened(f"Model({', '.join(names)}{under})", 300)
 
 
 def _seen(node: Node) -> str:
