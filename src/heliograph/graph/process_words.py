@@ -33,6 +33,6 @@ def gp(
     >>> f = model.gp("f", [0.0, 1.0, 2.0], length_scale=1.0, amplitude=2.0)
     >>> y = model.gaussian("y", f, sd=0.1, observed=[0.0, 1.0, 0.5])
     >>> model.infer()[f].mean.round(2)
-    array([0.  , 1.  , 0.51])
+    array([0.  , 0.99, 0.5 ])
     """
     return build(self, processes.gp, name, inputs, Kernel(kernel, length_scale, amplitude, period), mean)
