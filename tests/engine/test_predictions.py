@@ -91,6 +91,10 @@ WAYS = {
         lambda m, t: m.weibull("y", 2.0, log_scale=_line(m, t)),
         lambda rng, t: np.exp(_normal(rng)[:, None] + 0.5 * t) * rng.weibull(2.0, (N, len(t))),
     ),
+    "exponential of a log rate": (
+        lambda m, t: m.exponential("y", log_rate=_line(m, t)),
+        lambda rng, t: np.exp(-_normal(rng)[:, None] - 0.5 * t) * rng.exponential(1.0, (N, len(t))),
+    ),
     "exponential": (
         lambda m, t: m.exponential("y", m.gamma("rate", 6.0, 2.0), size=t.rows),
         lambda rng, t: rng.exponential(1.0, (N, len(t))) / rng.gamma(6.0, 0.5, N)[:, None],
@@ -119,15 +123,19 @@ def test_predictions_agree_with_draws_by_hand(way: str, n: int) -> None:
     y = written(m, t)
     p = m.infer(operator="ask")
     new = T[:n]
-    found = p.predict("y" if y is None or y.node.given else y, t=new, draws=N, seed=1)
+    named = y is None or y.node.given or way == "exponential of a log rate"
+    found = p.predict("y" if named else y, t=new, draws=N, seed=1)
     expected = by_hand(np.random.default_rng(2), new).astype(float)
     assert found.samples.shape == expected.shape
     sd = expected.std(axis=0)
     # both are averages of N draws: three and a half standard errors of the difference of two
     np.testing.assert_allclose(found.mean, expected.mean(axis=0), atol=3.5 * (sd * np.sqrt(2 / N)).max())
     np.testing.assert_allclose(found.samples.mean(axis=0), expected.mean(axis=0), atol=4 * (sd * np.sqrt(2 / N)).max())
-    np.testing.assert_allclose(found.sd, sd, rtol=0.06)
-    np.testing.assert_allclose(found.samples.std(axis=0), sd, rtol=0.06)
+    loose = (
+        0.12 if way == "exponential of a log rate" else 0.06
+    )  # the sd of N draws with so heavy a tail is known no better
+    np.testing.assert_allclose(found.sd, sd, rtol=loose)
+    np.testing.assert_allclose(found.samples.std(axis=0), sd, rtol=loose)
     for q in (0.1, 0.5, 0.9):
         share = np.mean(expected <= found.quantile(q), axis=0)
         assert (share > q - 0.02).all()  # a discrete quantile holds at least its share

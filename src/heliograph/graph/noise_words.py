@@ -126,7 +126,7 @@ def exponential(
     name
         Its name.
     rate, log_rate
-        One of the two. With `log_rate` the lifetimes must be observed.
+        One of the two.
     size, observed
         As everywhere.
     censored
@@ -137,7 +137,7 @@ def exponential(
     Returns
     -------
     Variable
-        The lifetimes, or, where they are observed with `log_rate` or censored, the rate or log rate that they tell of.
+        The lifetimes, or, with `log_rate` or where they are censored, the rate or log rate that they tell of.
 
     Examples
     --------

@@ -114,8 +114,6 @@ def exponential(
         raise ModelError(f"variable {name!r}: an exponential needs exactly one of rate and log_rate=")
     if log_rate is not None:
         z = want(name, "log_rate", log_rate, Gaussian)
-        if observed is None:
-            raise ModelError(f"variable {name!r}: with log_rate= the lifetimes must be observed; give rate= otherwise")
         weibull(draft, name, 1.0, scale(draft, z, -1.0), observed, censoring)
         return z
     if observed is None or (censoring.censored is None and censoring.until is None):
