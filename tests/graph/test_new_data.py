@@ -158,3 +158,21 @@ def test_arithmetic_with_series_comes_to_the_variable(how: str) -> None:
     z = {"series * a": lambda: series * a, "series + a": lambda: series + a, "a - series": lambda: a - series}[how]()
     assert isinstance(z, hg.Variable)
     assert z.shape == (8,)
+
+
+def test_arrays_that_are_changed_in_place_later_are_not_seen_when_a_model_is_written_anew() -> None:
+    t, shift, y = np.arange(4.0), np.ones(4), np.array([1.0, 2.0, 3.0, 4.0])
+
+    def written():
+        model = hg.Model()
+        x = model.gaussian("x", 0.0, variance=1.0)
+        u = model.data("u", np.ones(4)) + shift
+        model.gaussian("y", x * t + u, variance=1.0, observed=y)
+        return model, x
+
+    expected = _figures(*written())
+    model, x = written()
+    for a in (t, shift, y):
+        a[:] = 99.0
+    model.observe(u=np.ones(4))
+    np.testing.assert_array_equal(_figures(model, x), expected)

@@ -11,7 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from heliograph.errors import ModelError
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["Data", "is_symbol", "labels_of", "plain", "roots_of", "without_labels"]
+__all__ = ["Data", "is_symbol", "kept", "labels_of", "plain", "roots_of", "without_labels"]
 
 
 class _Recipe(NamedTuple):
@@ -124,7 +124,7 @@ def _item(x: Any, key: Any) -> Any:
 
 
 def _derived(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Data:
-    made = Data("", recipe=_Recipe(function, args, kwargs))
+    made = Data("", recipe=_Recipe(function, kept(args), kept(kwargs)))
     made.name = ", ".join(dict.fromkeys(d.name for d in made.sources()))
     np.shape(made.value)  # what cannot be computed is an error here, and not where it is used
     return made
@@ -148,6 +148,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, list) and _holds_objects(cast("list[Any]", value)):
         return [plain(v) for v in cast("list[Any]", value)]
     return without_labels(cast(Any, value))
+
+
+def kept(value: Any) -> Any:
+    """`value` with a copy of every array, also in lists, tuples and dictionaries, which its owner may change later."""
+    if isinstance(value, np.ndarray):
+        return cast(Any, value).copy()
+    if isinstance(value, dict):
+        return {k: kept(v) for k, v in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, tuple):
+        inside = [kept(v) for v in cast("tuple[Any, ...]", value)]
+        kind: Any = cast(Any, value).__class__
+        return kind(*inside) if hasattr(kind, "_fields") else tuple(inside)
+    if isinstance(value, list):
+        inside = cast("list[Any]", value)
+        return [kept(v) for v in inside] if _holds_objects(inside) else list(inside)
+    return value.copy() if _of_pandas(value) or hasattr(value, "tocsr") else value
 
 
 def without_labels(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.families import Gamma, MultivariateGaussian
 from heliograph.graph.check import as_floats
-from heliograph.graph.data import Data, plain
+from heliograph.graph.data import Data, kept, plain
 from heliograph.graph.draft import Draft
 from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.labels import Labels
@@ -53,7 +53,7 @@ def build(
     made = _call(model, function, *args, **kwargs)
     variable = Variable(model, made.node, made.index)
     if not model.draft.busy:
-        call = Call(function, args, kwargs, variable)
+        call = Call(function, kept(args), kept(kwargs), variable)
         call.label()
         model.draft.note(call)
     return variable
@@ -64,7 +64,7 @@ def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
     args = cast(Any, _with_symbols(model, args))
     result = _call(model, function, *args, **kwargs)
     if not model.draft.busy:
-        model.draft.note(Call(function, args, kwargs, None))
+        model.draft.note(Call(function, kept(args), kept(kwargs), None))
     return result
 
 
