@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betaln, log_expit, polygamma, psi
+from scipy.special import betaln, expit, log_expit, polygamma, psi
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_message
@@ -81,6 +81,12 @@ class LogisticBernoulli(Factor):
             wild = _wild_site(z, power * (label > 0), power * (label < 0))
             shift, precision = np.where(known, shift, wild[0]), np.where(known, precision, wild[1])
         return Gaussian.from_naturals((shift.reshape(z.shape), precision.reshape(z.shape)))
+
+    def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels given the score, without the quadrature that a message to y takes."""
+        z = incoming["z"].mean
+        p = expit(z)
+        return (rng.random(p.shape) < p) * 1.0, p, p * expit(-z)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the probability of y."""
