@@ -31,14 +31,12 @@ class GaussianPrecision(Factor):
     """
 
     name = "gaussian_precision"
-    ports = ("mean", "precision", "x")
     families: ClassVar = {"mean": (Gaussian,), "precision": (Gamma,), "x": (Gaussian,)}
     how: ClassVar = {"mean": "quadrature over precision", "precision": "quadrature", "x": "quadrature over precision"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity, without the loss of a division where the target is Gaussian."""
-        self.check_port(to)
         x, mean, precision = as_plate(self, incoming, ("x", "mean", "precision"))
         if to == "precision":
             return self._to_precision(x, mean, precision, power)
@@ -50,7 +48,6 @@ class GaussianPrecision(Factor):
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projection of the tilted distribution: mean and variance, or E precision and E log precision."""
-        self.check_port(to)
         x, mean, precision = as_plate(self, incoming, ("x", "mean", "precision"))
         if to == "precision":
             return self._to_precision(x, mean, precision, power) * precision

@@ -42,7 +42,6 @@ class JointProduct(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity."""
-        self.check_port(to)
         (_, mean, covariance), good, free = self._tilted(incoming)
         if to == self.port:
             at = self._at
