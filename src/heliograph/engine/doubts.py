@@ -10,6 +10,7 @@ from heliograph.engine.posterior import Posterior
 from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.graph.loops import variables_in_loops
 from heliograph.graph.records import Graph
+from heliograph.numerics.checks import listed
 
 __all__ = ["warn_of_doubts"]
 
@@ -25,10 +26,10 @@ def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None
         warnings.warn(f"not converged: {posterior.status}", ConvergenceWarning, stacklevel=_CALLER)
     loops = variables_in_loops(graph)
     if loops:
-        names = ", ".join(repr(name) for name in loops[:_NAMED]) + (", ..." if len(loops) > _NAMED else "")
         warnings.warn(
-            f"variables {names} are factorised in a loop: correlations are lost, so that their standard deviations, and those "
-            "of what depends on them, may be too small and the evidence off; one vector with X @ w keeps its correlations",
+            f"variables {listed(loops, _NAMED)} are factorised in a loop: correlations are lost, so that their standard "
+            "deviations, and those of what depends on them, may be too small and the evidence off; one vector with X @ w "
+            "keeps its correlations",
             AccuracyWarning,
             stacklevel=_CALLER,
         )

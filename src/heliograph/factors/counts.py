@@ -27,8 +27,6 @@ from heliograph.numerics.logarithms import log_or_minus_inf
 
 __all__ = ["BernoulliBeta", "Binomial", "Poisson", "PoissonLog"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
-
 
 class BernoulliBeta(Factor):
     """``p^y (1 - p)^(1 - y)``.

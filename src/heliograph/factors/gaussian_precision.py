@@ -19,8 +19,6 @@ from heliograph.families import Family, Gamma, Gaussian
 
 __all__ = ["GaussianPrecision"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
-
 
 class GaussianPrecision(Factor):
     """``N(x; mean, 1 / precision)`` with any of the three unknown.

@@ -19,8 +19,6 @@ from heliograph.families import Gaussian
 
 __all__ = ["Product"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
-
 
 class Product(Factor):
     """``out = a b``.
