@@ -24,6 +24,7 @@ _DROP = 1.2  # nats between two rungs in a tail
 _CLIFF = 4.0  # nats between two rungs that call for one between them
 _COUNTS = 4.0  # nats below the top, where the higher of the two still holds something
 _NARROW = 0.3  # distance of two rungs that are close enough, whatever falls between them
+_FALLS = 0.35  # nats from a place to the next one behind it, at the least
 _DEEP = 25.0  # nats below the top, beyond which a point tells nothing of the mass
 
 EvaluateMany = Callable[[Sequence[np.ndarray]], Sequence[Evaluated]]
@@ -179,13 +180,15 @@ def _promise(
     z = frame.whitened(np.array([e.u for e in use]))
     lp = np.array([e.log_density for e in use])
     z, first = np.unique(np.round(z, 6), axis=0, return_index=True)
-    rest = fit(z, lp[first] - top + 0.5 * (z**2).sum(axis=1))
+    slopes = np.array([use[k].gradient for k in first]) @ frame.axes + z
+    rest = fit(z, lp[first] - top + 0.5 * (z**2).sum(axis=1), slopes)
     places = h * np.array(front, dtype=float).reshape(-1, z.shape[1])
     guess = rest.at(places) - 0.5 * (places**2).sum(axis=1)
     parents = np.array([_parents(p, reached) for p in front]) - top
     guess = np.clip(guess, parents - 4.0 * h**2 - 8.0, parents + 0.5)  # no leap up or down in one spacing
     mass = float(np.exp(np.array([e.log_density for e in reached.values()]) - top).sum())
-    return mass, np.exp(guess)
+    further = 1.0 / (1.0 - np.exp(np.minimum(guess - parents, -_FALLS)))  # behind it, if it goes on to fall as it does here
+    return mass, np.exp(guess) * further
 
 
 def _parents(place: Place, reached: dict[Place, Evaluated]) -> float:
