@@ -15,7 +15,9 @@ _FIRST = 0.5  # and the first step, when nothing is known of the curvature
 _SHORTEST = 1e-3  # of a step, below which a line search gives up
 _FARTHEST = 0.7  # widths of the prior that a look at the curvature goes in any coordinate
 _DIFFERENT = 5.0  # times the curvature that a climb saw, or a fifth of it: reason to measure it once more
-_MEASURED = 2  # times, at the most
+_BENT = 3.0  # times the mean curvature along a step, or a third of it: more than that no cubic is believed
+_HIGHER = 0.05  # nats that one of the points may be above what a climb took for the top
+_MEASURED = 3  # times, at the most
 _FLAT = 1.0 / 9.0  # least curvature that is believed: a standard deviation is at most 3 widths of the prior
 
 
@@ -140,25 +142,26 @@ def whiten(evaluate: Evaluate, peak: Peak, width: np.ndarray) -> tuple[Frame, Ev
     """Whitened coordinates at a mode, from gradients about one standard deviation away along every direction.
 
     The directions are those in which a climb saw unit curvature: along coordinates, a step of the size of a standard deviation would
-    go far down wherever two of them are correlated. Where the curvature turns out to be very different from what the climb saw,
-    it is measured once more, in directions of its own. Gives the frame, and the highest point seen.
+    go far down wherever two of them are correlated. Where the curvature turns out to be very different from what the climb saw, or a
+    point is higher than its top, it is measured once more, in directions of its own. Gives the frame, and the highest point seen.
     """
     d, top = len(width), peak.top
     if d == 1 and peak.n_steps > 1:  # the last two gradients of a climb along a line have shown the curvature
         curvature = width**2 / peak.inverse[0]
         axes = (width / np.sqrt(np.maximum(curvature, _FLAT)))[:, None]
         return Frame(top.u, axes, curvature, curvature < _FLAT), top
-    root, best = np.linalg.cholesky(peak.inverse), top
+    root = np.linalg.cholesky(peak.inverse)
     for _ in range(_MEASURED):
         root = root * np.minimum(1.0, _FARTHEST / np.max(np.abs(root) / width[:, None], axis=0))
         hessian, seen = _curvature(evaluate, top, root)
-        best = max([best, *seen], key=lambda e: e.log_density)
+        best = max([top, *seen], key=lambda e: e.log_density)
         back = np.linalg.inv(root)
         frame = _frame(best.u, back.T @ hessian @ back, width)
-        seen_as = np.linalg.eigvalsh(hessian)
-        if best is not top or (seen_as[0] > 1.0 / _DIFFERENT and seen_as[-1] < _DIFFERENT):
+        found = np.linalg.eigvalsh(hessian)
+        as_seen = found[0] > 1.0 / _DIFFERENT and found[-1] < _DIFFERENT
+        if as_seen and best.log_density < top.log_density + _HIGHER:
             break
-        root = frame.axes
+        root, top = frame.axes, best
     return frame, best
 
 
@@ -170,18 +173,25 @@ def _frame(centre: np.ndarray, hessian: np.ndarray, width: np.ndarray) -> Frame:
 
 
 def _curvature(evaluate: Evaluate, top: Evaluated, root: np.ndarray) -> tuple[np.ndarray, list[Evaluated]]:
-    """Minus the second derivatives at a point in the coordinates ``u = top.u + root @ z``, and the points that were looked at."""
+    """Minus the second derivatives at a point in the coordinates ``u = top.u + root @ z``, and the points that were looked at.
+
+    One point per direction: the values and the slopes at its two ends determine a cubic, and so the bend at the first of them.
+    """
     d = len(root)
     hessian, seen = np.zeros((d, d)), []
     for k in range(d):
-        ends = [(sign, evaluate(top.u + sign * root[:, k], True)) for sign in (1.0, -1.0)]
-        good = [(sign, e) for sign, e in ends if np.isfinite(e.log_density)]
-        seen += [e for _, e in good]
-        if len(good) == 2:
-            hessian[k] = 0.5 * (good[1][1].gradient - good[0][1].gradient) @ root
-        elif good:
-            sign, e = good[0]
-            hessian[k] = sign * (top.gradient - e.gradient) @ root
-        else:
+        for sign in (1.0, -1.0):
+            there = evaluate(top.u + sign * root[:, k], True)
+            if np.isfinite(there.log_density):
+                break
+        if not np.isfinite(there.log_density):
             hessian[k, k] = 1.0
+            continue
+        seen.append(there)
+        hessian[k] = sign * (top.gradient - there.gradient) @ root
+        rise = sign * float(top.gradient @ root[:, k])
+        mean = hessian[k, k]  # of the curvature, along the way
+        if mean > 0:
+            at_top = -2.0 * mean - 6.0 * (there.log_density - top.log_density - rise)
+            hessian[k, k] = np.clip(at_top, mean / _BENT, _BENT * mean)
     return 0.5 * (hessian + hessian.T), seen
