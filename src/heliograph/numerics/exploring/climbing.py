@@ -141,9 +141,10 @@ def _updated(inverse: np.ndarray, moved: np.ndarray, turned: np.ndarray, fresh: 
 def whiten(evaluate: Evaluate, peak: Peak, width: np.ndarray) -> tuple[Frame, Evaluated]:
     """Whitened coordinates at a mode, from gradients about one standard deviation away along every direction.
 
-    The directions are those in which a climb saw unit curvature: along coordinates, a step of the size of a standard deviation would
-    go far down wherever two of them are correlated. Where the curvature turns out to be very different from what the climb saw, or a
-    point is higher than its top, it is measured once more, in directions of its own. Gives the frame, and the highest point seen.
+    The directions are those in which a climb saw unit curvature: along coordinates, a step of the size of a standard deviation
+    would go far down wherever two of them are correlated. Where the curvature turns out to be very different from what the climb
+    saw, or a point is higher than its top, it is measured once more, in directions of its own. Gives the frame, and the highest
+    point seen.
     """
     d, top = len(width), peak.top
     if d == 1 and peak.n_steps > 1:  # the last two gradients of a climb along a line have shown the curvature

@@ -13,9 +13,9 @@ from heliograph.numerics.exploring.surrogate import fit
 
 __all__ = ["Flood", "flood", "spacing_of"]
 
-_SPACING = {1: 1.0, 2: 1.6, 3: 1.5, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
+_SPACING = {1: 1.0, 2: 1.6, 3: 1.55, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
 # share of the mass beyond the evaluated points, at the end
-_FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.1, 6: 0.1}
+_FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.08, 6: 0.1}
 _WEIGHED = 3  # dimensions up to which tails are followed far; in more that takes too many points
 _ROUND = 4  # points that are evaluated at a time
 # chosen on eight schools with three priors and on Poisson random effects
@@ -24,7 +24,8 @@ _DROP = 1.2  # nats between two rungs in a tail
 _CLIFF = 4.0  # nats between two rungs that call for one between them
 _COUNTS = 4.0  # nats below the top, where the higher of the two still holds something
 _NARROW = 0.3  # distance of two rungs that are close enough, whatever falls between them
-_STRAIGHT = 0.3  # of the way from what the surrogate predicts to a straight continuation: tails of log scales are straight
+# of the way from what the surrogate predicts to a straight continuation; chosen on random densities of log scales
+_STRAIGHT = 0.3
 _FALLS = 0.35  # nats from a place to the next one behind it, at the least
 _DEEP = 25.0  # nats below the top, beyond which a point tells nothing of the mass
 
