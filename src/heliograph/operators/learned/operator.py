@@ -139,7 +139,10 @@ class Learned:
         """Settle some rows by what the process says of them, or an oracle; what comes of it joins `outcome`."""
         for kind, some in kinds_of(seen):
             of_kind, incoming = rows if some is None else rows[some], rows_at(seen, some)
-            if WILD in kind.values() or (task.to is not None and kind[task.to] == POINT):
+            if task.to is not None and kind[task.to] == POINT:  # what is known is known, whatever the factor says
+                outcome.add(Settled(of_kind, incoming[task.to], np.zeros(len(of_kind))))
+                continue
+            if WILD in kind.values():
                 # nothing to learn from: what an oracle makes of it is all there is
                 outcome.add(answered(of_kind, statement_of(task.ask(incoming), task.to)))
                 self.n_asked += len(of_kind)
