@@ -23,7 +23,7 @@ from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.tape import Call
-from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
+from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, asked_by_pandas, no_frame, no_function
 
 __all__ = ["ModelLike", "Variable", "as_symbol", "build", "state"]
 
@@ -243,6 +243,8 @@ class Variable(Labels):
 
         def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
             """One object: a variable is no array of numbers, and is not to be taken apart into one."""
+            if asked_by_pandas():
+                raise ModelError(no_frame(self.name))
             whole = np.empty((), dtype=object)
             whole[()] = self
             return whole
