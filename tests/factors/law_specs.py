@@ -104,6 +104,7 @@ NO_UNITS = {
     "beta": "a probability",
     "binomial": "a probability and counts",
     "binomial_logit": "the sigmoid has a scale of its own",
+    "exponential_interval": "its change of units is that of `test_lifetimes_factor.py`: bounds have an order to keep",
     "multinomial": "probabilities and counts",
     "negative_binomial": "counts in one unit of time",
     "categorical_dirichlet": "probabilities and a category",
@@ -147,6 +148,7 @@ NOT_A_DENSITY = {
     "negative_binomial",
     "multinomial",
     "weibull",
+    "exponential_interval",
 }
 
 

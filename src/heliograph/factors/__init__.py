@@ -21,6 +21,7 @@ from heliograph.factors.exponential import Exp
 from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
 from heliograph.factors.gaussian_precision import GaussianPrecision
+from heliograph.factors.intervals import ExponentialInterval
 from heliograph.factors.laplace import LaplaceFactor
 from heliograph.factors.lifetimes import Weibull
 from heliograph.factors.logistic import Logistic, LogisticBernoulli
@@ -58,6 +59,7 @@ __all__ = [
     "DotPlate",
     "Equal",
     "Exp",
+    "ExponentialInterval",
     "Factor",
     "GammaRate",
     "GammaScale",

@@ -23,7 +23,16 @@ from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.tape import Call
-from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, asked_by_pandas, no_frame, no_function
+from heliograph.graph.ufuncs import (
+    BY_OPERATOR,
+    JOINS,
+    METHODS,
+    UFUNCS,
+    as_method,
+    asked_by_pandas,
+    no_frame,
+    no_function,
+)
 
 __all__ = ["ModelLike", "Variable", "as_symbol", "build", "state"]
 
