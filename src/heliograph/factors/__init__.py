@@ -17,6 +17,7 @@ from heliograph.factors.counts import BernoulliBeta, Binomial, Poisson, PoissonL
 from heliograph.factors.dirichlet_table import DirichletTable, DirichletTuple
 from heliograph.factors.dot import Dot, DotPlate, dot_backward, dot_forward
 from heliograph.factors.equality import Equal, SoftEvidence
+from heliograph.factors.even import AbsoluteValue, Square
 from heliograph.factors.exponential import Exp
 from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
@@ -42,6 +43,7 @@ from heliograph.factors.table import Supported, SupportedRow, supported
 from heliograph.factors.uniform import Uniform
 
 __all__ = [
+    "AbsoluteValue",
     "BernoulliBeta",
     "BetaFactor",
     "Between",
@@ -88,6 +90,7 @@ __all__ = [
     "Shift",
     "SoftEvidence",
     "Softmax",
+    "Square",
     "Stack",
     "StudentT",
     "Sum",
