@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,20 +12,18 @@ from heliograph.graph.quantity import Quantity
 
 __all__ = ["Magnitude"]
 
-V = TypeVar("V")
 
-
-class Magnitude(Generic[V]):
+class Magnitude:
     """``abs(x)``: ``abs(x) < bound`` is the event that x is between two bounds, whatever else is done with it makes a variable."""
 
-    def __init__(self, variable: Quantity, within: Callable[[np.ndarray], V], make: Callable[[], V]) -> None:
+    def __init__(self, variable: Quantity, within: Callable[[np.ndarray], Any], make: Callable[[], Any]) -> None:
         self.variable = variable
         self.within = within  # the event that the variable is between minus a bound and the bound
         self._make = make
-        self._made: V | None = None
+        self._made: Any = None
 
     @property
-    def made(self) -> V:
+    def made(self) -> Any:
         """The variable |x|, made when it is first asked for."""
         if self._made is None:
             self._made = self._make()
@@ -35,7 +33,7 @@ class Magnitude(Generic[V]):
         return self.made < bound if isinstance(bound, (Quantity, Magnitude)) else self.within(self._bound(bound))
 
     def __gt__(self, bound: Any) -> Any:
-        return self.made > bound if isinstance(bound, (Quantity, Magnitude)) else ~self.within(self._bound(bound))  # type: ignore[operator]
+        return self.made > bound if isinstance(bound, (Quantity, Magnitude)) else ~self.within(self._bound(bound))
 
     __le__, __ge__ = __lt__, __gt__
 
@@ -49,7 +47,7 @@ class Magnitude(Generic[V]):
 
 
 def _as_variable(name: str) -> Callable[..., Any]:
-    def method(self: Magnitude[Any], *args: Any, **kwargs: Any) -> Any:
+    def method(self: Magnitude, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.made, name)(*(a.made if isinstance(a, Magnitude) else a for a in args), **kwargs)
 
     method.__name__ = name

@@ -286,7 +286,7 @@ class Variable(Labels):
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
 
-    def __abs__(self) -> Magnitude[Variable]:
+    def __abs__(self) -> Magnitude:
         def within(bound: np.ndarray) -> Variable:
             return build(self.model, between, self, -bound, bound)
 
