@@ -7,7 +7,20 @@ from typing import Any
 import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
-from heliograph.factors import Between, Exp, Factor, GammaScale, Log, Logistic, Maximum, Positive, Product, Select
+from heliograph.factors import (
+    AbsoluteValue,
+    Between,
+    Exp,
+    Factor,
+    GammaScale,
+    Log,
+    Logistic,
+    Maximum,
+    Positive,
+    Product,
+    Select,
+    Square,
+)
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.affine import combine
 from heliograph.graph.check import check_bound, check_number, check_positive
@@ -21,6 +34,7 @@ from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Affine
 
 __all__ = [
+    "absolute",
     "between",
     "black_box",
     "exp",
@@ -33,6 +47,7 @@ __all__ = [
     "power",
     "select",
     "sigmoid",
+    "square",
 ]
 
 
@@ -46,6 +61,18 @@ def sigmoid(draft: Draft, z: object) -> Quantity:
     """``1 / (1 + exp(-z))``, with Beta messages."""
     x = want("sigmoid", "argument", z, Gaussian)
     return derived(draft, f"sigmoid({x.name})", Logistic(), {"z": x}, {}, Kind(Beta))
+
+
+def square(draft: Draft, x: object) -> Quantity:
+    """``x ** 2``, with Gaussian messages."""
+    z = want("x ** 2", "argument", components(draft, x) if isinstance(x, Quantity) else x, Gaussian)
+    return derived(draft, f"({z.name} ** 2)", Square(), {"x": z}, {}, Kind(Gaussian))
+
+
+def absolute(draft: Draft, x: object) -> Quantity:
+    """``abs(x)``, with Gaussian messages."""
+    z = want("abs(x)", "argument", components(draft, x) if isinstance(x, Quantity) else x, Gaussian)
+    return derived(draft, f"abs({z.name})", AbsoluteValue(), {"x": z}, {}, Kind(Gaussian))
 
 
 def maximum(draft: Draft, a: Any, b: Any) -> Quantity:
