@@ -46,16 +46,17 @@ def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
             forms[key] = joint_form(graph, plate, ports)
         form = forms.get(key)
         if form is not None:
-            edge = stacked(made, [plate.edges[p] for p in ports], plate.size, plate.name)
-            rest = {p: e for p, e in plate.edges.items() if p not in ports}
+            edge = stacked(made, [plate.edges[p] for p in form.joined], plate.size)
+            rest = {p: e for p, e in plate.edges.items() if p not in form.joined}
             plate = replace(plate, factor=form.factor, edges={form.port: edge, **rest})
         made.plates.append(replace(plate, position=len(made.plates)))
     return made
 
 
-def stacked(graph: Graph, edges: list[Edge], size: int, name: str) -> Edge:
+def stacked(graph: Graph, edges: list[Edge], size: int) -> Edge:
     """Add vectors of the scalars at some edges to a graph, and give the edge to them."""
-    node = Node(len(graph.nodes), f"inputs of {name}", MultivariateGaussian, (size,), len(edges), False)
+    name = f"({', '.join(graph.nodes[e.node].name for e in edges)})"
+    node = Node(len(graph.nodes), name, MultivariateGaussian, (size,), len(edges), False)
     graph.nodes.append(node)
     out = Edge(node.position, None, True)
     ends = {**{f"x{k}": e for k, e in enumerate(edges)}, "out": out}
