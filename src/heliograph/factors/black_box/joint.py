@@ -116,7 +116,9 @@ def _joint_sampler(sampler: Sampler, joined: tuple[str, ...], port: str) -> Samp
     """The same function of a vector and the other inputs."""
     inputs = [p for p in sampler.inputs if p not in joined[1:]]
     inputs[inputs.index(joined[0])] = port
-    return sampler._replace(function=_Split(sampler.function, joined, port), inputs=tuple(inputs))
+    log_density = None if sampler.log_density is None else _Split(sampler.log_density, joined, port)
+    function = _Split(sampler.function, joined, port)
+    return sampler._replace(function=function, inputs=tuple(inputs), log_density=log_density, derivative=None)
 
 
 class _Split:
@@ -130,8 +132,12 @@ class _Split:
         )
         self.__doc__ = function.__doc__
 
-    def __call__(self, **given: Any) -> Any:
+    def __call__(self, *values: Any, **given: Any) -> Any:
         vector = given.pop(self.port)
         one = vector.ndim == 1  # a sample at a time: plain numbers, as the function would have them
         parts = {name: float(vector[k]) if one else vector[..., k] for k, name in enumerate(self.joined)}
-        return self.function(**parts, **given)
+        return self.function(*values, **parts, **given)
+
+    def within(self, share: float) -> _Split:
+        """Of a function of counts: whether it gives a number within that share of the observed one."""
+        return _Split(self.function.within(share), self.joined, self.port)  # type: ignore[attr-defined]
