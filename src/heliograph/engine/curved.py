@@ -3,7 +3,7 @@
 
 EP replaces each of these by a Gaussian site. The posterior of two unknowns whose product is well known lies along a hyperbola,
 and no Gaussian follows that: EP's standard deviations are then too small, by a third in bad cases. So a settled run draws from
-its own belief, weighs every draw by the factors over their sites, and compares the moments (docs/decisions/0053).
+its own belief, weighs every draw by the factors over their sites, and compares the moments (docs/decisions/0054).
 """
 
 from __future__ import annotations
