@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
+from heliograph.engine.curved import Curved
 from heliograph.engine.posterior import Posterior
 from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.graph.loops import variables_in_loops
@@ -18,7 +20,7 @@ _NAMED = 6  # variables that a sentence names
 _CALLER = 5  # frames from a warning to the line that called `infer`
 
 
-def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None:
+def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float, curved: Sequence[Curved] = ()) -> None:
     """Warn of everything that a user should know before trusting the posterior."""
     if posterior.unsent.n_failed:
         warnings.warn(posterior.status, OracleWarning, stacklevel=_CALLER)
@@ -33,6 +35,8 @@ def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None
             AccuracyWarning,
             stacklevel=_CALLER,
         )
+    for one in curved:
+        warnings.warn(_of_curved(one), AccuracyWarning, stacklevel=_CALLER)
     if np.isnan(posterior.error_estimate):
         warnings.warn(
             "this operator predicts messages without saying how wrong they may be, so nothing is known of the posterior's "
@@ -47,3 +51,15 @@ def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None
             AccuracyWarning,
             stacklevel=_CALLER,
         )
+
+
+def _of_curved(one: Curved) -> str:
+    beginning = (
+        f"{one.names} meet in products, maxima or functions that bend their posterior, which EP takes for Gaussian: "
+    )
+    if np.isnan(one.ratio):
+        return beginning + "draws of it are too unlike the posterior to say how wrong that is; compare with a sampler"
+    return beginning + (
+        f"by weighted draws a standard deviation is {one.ratio:.2g} times what EP says, and a mean {one.shift:.2g} standard "
+        "deviations off"
+    )

@@ -68,6 +68,14 @@ class ConditionedForm(Factor):
             found.append(np.where(good, self._integrate(part, good).rule.log_z, np.inf))
         return np.concatenate(found)
 
+    def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``log`` of the factor at draws (n, S, 2) of the vector, and of which components it is a function: both."""
+        n, draws = values.shape[:2]
+        rows = np.repeat(np.arange(n), draws)
+        at = {p: m[rows] for p, m in incoming.items() if p != self.port}
+        at |= {p: Gaussian.point_mass(values[..., k].reshape(-1)) for k, p in enumerate(self.joined)}
+        return self.factor.log_z(at).reshape(n, draws), np.arange(2)
+
     def _message(self, to: str, incoming: dict[str, Any]) -> Family:
         joint = incoming[self.port]
         good = joint.proper & ~joint.is_point
