@@ -76,6 +76,14 @@ _same(
         Units({"a": 1.0, "b": -1.0}),
     ],
 )
+_same(
+    "scaled_gaussian",
+    [
+        Units({"scale": 1.0, "out": 1.0}, density=1.0),
+        Units({"x": 1.0, "out": 1.0}, density=1.0),
+        Units({"scale": 1.0, "x": -1.0}),
+    ],
+)
 _same("maximum", [Units(_ALL, {"a": 1.0, "b": 1.0, "out": 1.0}, density=1.0)])
 _same("square", [Units({"x": 1.0, "out": 2.0}, density=2.0)])
 _same("absolute_value", [Units({"x": 1.0, "out": 1.0}, density=1.0)])

@@ -38,6 +38,7 @@ from heliograph.factors.scores import BinomialLogit, NegativeBinomial
 from heliograph.factors.select import Select
 from heliograph.factors.softmax import Softmax
 from heliograph.factors.stack import Stack
+from heliograph.factors.stretched import ScaledGaussian
 from heliograph.factors.student import StudentT
 from heliograph.factors.table import Supported, SupportedRow, supported
 from heliograph.factors.uniform import Uniform
@@ -86,6 +87,7 @@ __all__ = [
     "ProbitBernoulli",
     "Product",
     "Scale",
+    "ScaledGaussian",
     "Select",
     "Shift",
     "SoftEvidence",
