@@ -112,6 +112,7 @@ UNITS["equal"] = {
 NO_UNITS = {
     "bernoulli_beta": "a probability and a label",
     "beta": "a probability",
+    "beta_mean": "probabilities",
     "binomial": "a probability and counts",
     "binomial_logit": "the sigmoid has a scale of its own",
     "exponential_interval": "its change of units is that of `test_lifetimes_factor.py`: bounds have an order to keep",
@@ -168,6 +169,8 @@ def held(name: str, to: str, belief: Family) -> np.ndarray:
     `exp` holds ``log E out``, and `log` ``log E x``, within +-600, and `logistic` holds ``E logit p`` within +-300, because a
     Gamma's rate and a Beta's other parameter would overflow beyond; and a shape below 1e-10 is rounded when it is stored less 1.
     """
+    if name == "beta_mean" and to == "p":
+        return np.ones(belief.shape, dtype=bool)  # it has the mean and the variance; test_beta_mean_factor.py compares
     if name == "chosen_probability" and to != "parent":
         return np.ones(
             belief.shape, dtype=bool

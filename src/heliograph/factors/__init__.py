@@ -9,6 +9,7 @@ vectors, `integrals` holds tilted distributions, and `black_box` the factors tha
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.beta_dirichlet import BetaFactor, CategoricalDirichlet, DirichletFactor
+from heliograph.factors.beta_mean import BetaMean
 from heliograph.factors.chosen import ChosenProbability
 from heliograph.factors.compound_gamma import CompoundGamma
 from heliograph.factors.conditional import ConditionalTable
@@ -47,6 +48,7 @@ __all__ = [
     "AbsoluteValue",
     "BernoulliBeta",
     "BetaFactor",
+    "BetaMean",
     "Between",
     "Binomial",
     "BinomialLogit",
