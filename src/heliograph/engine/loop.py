@@ -94,7 +94,7 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
         run = _checked_run(model, options)
         info, converged = deque(shown(run.sweeps(), run.trace, options.progress), maxlen=1).pop()
         check_possible(run.compiled.graph, run.compiled.plates, run.tables)
-        posterior = run.posterior(info, converged)
+        posterior = run.posterior(info, converged, options.audit)
     warn_of_doubts(run.compiled.graph, posterior, options.tolerance)
     return posterior
 
