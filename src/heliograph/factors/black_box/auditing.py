@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.factors.black_box.oracle_calls import OracleCalls
 from heliograph.families import concatenate
 from heliograph.families.packing import join_plates
 from heliograph.operators.protocol import Incoming, Reply, rows_of
@@ -69,10 +68,9 @@ def audit(calls: Sequence[Predicted], oracle: Any) -> Audit | None:
     incoming: Mapping[str, Any] = join_plates([rows_of(c.incoming, r) for c, r in picked])
     sent = concatenate([c.reply.message[r] for c, r in picked])
     factor, to = calls[0].factor, calls[0].to
-    ask = OracleCalls(factor, factor.chosen_oracle(oracle), rng)
-    answer = ask(incoming)
-    factor.n_asked += ask.n_asked
-    factor.n_evaluations += ask.n_evaluations
+    answer = factor.ask(incoming, oracle=oracle)
+    factor.n_asked += len(some)
+    factor.n_evaluations += answer.n_evaluations
     known = ~answer.failed_at(to) & ~incoming[to].is_point
     if not known.any():
         return None

@@ -89,7 +89,7 @@ class BlackBox(Factor):
         incoming = self._ordered(incoming)
         self._check(incoming)
         operator = self.operator("ask" if found_by_roots(self.sampler, incoming) else options.operator)
-        oracle = self.chosen_oracle(options.oracle)
+        oracle = self._oracle(options.oracle)
         calls = OracleCalls(self, oracle, options.rng, options.executor, to, options.latest)
         try:
             setting = options.setting(self)
@@ -137,7 +137,7 @@ class BlackBox(Factor):
         if not callable(getattr(learner, "train", None)):
             raise UnsupportedError(f"operator {getattr(learner, 'name', learner)!r} learns while it runs, not before")
         incoming = self._ordered(incoming)
-        calls = OracleCalls(self, self.chosen_oracle(oracle), rng)
+        calls = OracleCalls(self, self._oracle(oracle), rng)
         answer = calls(incoming)
         self.n_asked += calls.n_asked
         self.n_evaluations += calls.n_evaluations
@@ -172,7 +172,7 @@ class BlackBox(Factor):
         """An oracle's whole answer: beliefs of every direction, log Z, their errors. Nothing is learned."""
         incoming = self._ordered(incoming)
         self._check(incoming)
-        return OracleCalls(self, self.chosen_oracle(oracle), np.random.default_rng(seed))(incoming)
+        return OracleCalls(self, self._oracle(oracle), np.random.default_rng(seed))(incoming)
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0, *, oracle: Any = None, seed: int = 0) -> Family:
         """The projected belief as an oracle computes it; raises where it cannot."""
@@ -214,7 +214,7 @@ class BlackBox(Factor):
         if learned is None:
             return self.ask(incoming, oracle=oracle, seed=seed).log_z
         rng = np.random.default_rng(seed)  # reading a posterior must not change what the run would draw next
-        calls = OracleCalls(self, self.chosen_oracle(oracle), rng, options.executor)
+        calls = OracleCalls(self, self._oracle(oracle), rng, options.executor)
         log_z = learned(rng, self._ordered(incoming), calls, options.setting(self))
         self.n_asked += calls.n_asked
         self.n_evaluations += calls.n_evaluations
@@ -240,7 +240,7 @@ class BlackBox(Factor):
         """The function at some inputs, one sample per row."""
         return evaluate(rng, self.sampler, inputs)
 
-    def chosen_oracle(self, choice: Any) -> Any:
+    def _oracle(self, choice: Any) -> Any:
         """The oracle of a run, else the factor's own, else the one that chooses by itself."""
         choice = self.oracle if choice is None else choice
         return (
