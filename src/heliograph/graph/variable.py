@@ -11,7 +11,7 @@ from heliograph.errors import ModelError
 from heliograph.families import Gamma, MultivariateGaussian
 from heliograph.graph.check import as_floats
 from heliograph.graph.data import Data, kept, plain
-from heliograph.graph.draft import Draft
+from heliograph.graph.draft import Component, Draft
 from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
@@ -22,7 +22,7 @@ from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Symbol
-from heliograph.graph.tape import Call
+from heliograph.graph.tape import Call, as_component, sources
 from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
 
 __all__ = ["ModelLike", "Variable", "as_symbol", "build", "state"]
@@ -49,11 +49,13 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
-    args = cast(Any, _with_symbols(model, args))
+    args, kwargs = cast(Any, _written(model, function, _with_symbols(model, args), kwargs))
     made = _call(model, function, *args, **kwargs)
+    if isinstance(made, Component):
+        return cast(Any, made)
     variable = Variable(model, made.node, made.index)
     if not model.draft.busy:
-        call = Call(function, kept(args), kept(kwargs), variable)
+        call = Call(function, kept(args), kept(kwargs), variable, inside=tuple(model.draft.inner))
         call.label()
         model.draft.note(call)
     return variable
@@ -61,11 +63,27 @@ def build(
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language that makes no variable, all or nothing."""
-    args = cast(Any, _with_symbols(model, args))
+    args, kwargs = cast(Any, _written(model, function, _with_symbols(model, args), kwargs))
     result = _call(model, function, *args, **kwargs)
     if not model.draft.busy:
-        model.draft.note(Call(function, kept(args), kept(kwargs), None))
+        model.draft.note(Call(function, kept(args), kept(kwargs), None, inside=tuple(model.draft.inner)))
     return result
+
+
+def _written(model: ModelLike, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The arguments of a call; one made by a function among the arguments of another is noted there.
+
+    If it makes a component of a mixture, it is given what was observed of that.
+    """
+    draft = model.draft
+    if not draft.busy:
+        draft.inner.clear()
+        return args, kwargs
+    draft.inner.extend(sources((args, kwargs)))
+    call = Call(function, args, kwargs, None)
+    if draft.mixtures and draft.mixes(call.name):
+        call = as_component(call, draft.mixtures[cast(str, call.name)].entries)
+    return call.args, call.kwargs
 
 
 def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
