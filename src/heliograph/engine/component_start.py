@@ -3,13 +3,13 @@
 
 Components that begin alike stay alike. Labels are proposed by k-means++ of what was seen, and by a few rows drawn for every component, which
 the others then join: each row goes to the component under which it is most probable given all other rows, again and again. The
-proposal with the largest evidence is kept (decision 0053).
+proposal with the largest evidence is kept (decision 0055).
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -160,19 +160,23 @@ def _rows(graph: Graph, tables: Tables, plates: list[Plate]) -> _Rows:
     entry = [first[p.edges["s"].node] + p.edges["s"].entries(p.size) for p in plates]
     _, number = np.unique(np.concatenate(entry), return_inverse=True)
     point = np.split(number, np.cumsum([p.size for p in plates])[:-1])
-    n, k = int(number.max()) + 1, plates[0].factor.n
+    n, k = int(number.max()) + 1, _one_of(plates[0]).n
     log_p = np.zeros((n, k))
     seen = []
     for plate, at in zip(plates, point, strict=True):
-        log_p[at] = np.maximum(tables.incoming(plate, "s", None).log_p, _IMPOSSIBLE)
+        log_p[at] = np.maximum(cast(Any, tables.incoming(plate, "s", None)).log_p, _IMPOSSIBLE)
         child = plate.factor.child
         seen.append(tables.incoming(plate, child, None).proper if child in plate.edges else np.ones(plate.size, dtype=bool))
     several = any(
         sum(wire[i] in p.edges for i in f.ports if i != f.child) > 1
         for p in plates
-        for f, wire in zip(p.factor.components, p.factor.wires, strict=True)
+        for f, wire in zip(_one_of(p).components, _one_of(p).wires, strict=True)
     )
     return _Rows(plates, point, seen, n, k, _parts(plates, point, n, first), log_p, 2 if several else 1)
+
+
+def _one_of(plate: Plate) -> OneOf:
+    return cast(OneOf, plate.factor)
 
 
 def _parts(plates: list[Plate], point: list[np.ndarray], n: int, first: np.ndarray) -> np.ndarray:

@@ -28,7 +28,6 @@ class OfVector(Factor):
     """A categorical ``y`` given a Gaussian vector ``z``; an improper cavity learns nothing, and says nothing of y."""
 
     families: ClassVar = {"z": (MultivariateGaussian,), "y": (Categorical,)}
-    ports = ("z", "y")
     ignores_own = ("y",)
 
     def tilt(self, cavity: VectorCavity, label: np.ndarray) -> VectorTilt:
@@ -40,8 +39,6 @@ class OfVector(Factor):
         raise NotImplementedError  # pragma: no cover
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or y."""
-        self.check_port(to)
         z, y, shape = self._read(incoming)
         cavity = vector_cavity(z)
         if to == "y":

@@ -32,15 +32,12 @@ class LogisticBernoulli(Factor):
     """
 
     name = "logistic_bernoulli"
-    ports = ("z", "y")
     families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"z": "quadrature", "y": "quadrature"}
     ignores_own = ("y",)
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or y."""
-        self.check_port(to)
         z, y = as_message(self, incoming, "z"), as_message(self, incoming, "y")
         if to == "y":
             m, v, known = (a.reshape(-1) for a in cavity_of(z))
@@ -115,13 +112,10 @@ class Logistic(Factor):
     """
 
     name = "logistic"
-    ports = ("z", "p")
     families: ClassVar = {"z": (Gaussian,), "p": (Beta,)}
     how: ClassVar = {"z": "quadrature", "p": "quadrature"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or p."""
-        self.check_port(to)
         z, p = as_message(self, incoming, "z"), as_message(self, incoming, "p")
         return self._belief_of_p(z, p) / p if to == "p" else self._to_z(z, p)
 
@@ -150,7 +144,6 @@ class Logistic(Factor):
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projected tilted distribution of z or p."""
-        self.check_port(to)
         if to == "p":
             return self._belief_of_p(as_message(self, incoming, "z"), as_message(self, incoming, "p"))
         return super().belief(to, incoming, power)

@@ -96,7 +96,7 @@ class OneOf(Factor):
         """``log sum_k P(s = k) Z_k`` over the components' own normalisers; infinite where one diverges."""
         given = self._read(incoming)
         log_weight = np.where(given.valid[..., None], given.log_p + given.log_z, 0.0)
-        possible = (log_weight > -np.inf).any(axis=-1)
+        possible = np.asarray((log_weight > -np.inf).any(axis=-1))
         total = logsumexp(np.where(possible[..., None], log_weight, 0.0), axis=-1)
         return np.where(given.valid, np.where(possible, total, -np.inf), np.inf)
 
@@ -187,7 +187,7 @@ class _Given(NamedTuple):
 
 
 def _to_selector(given: _Given) -> Family:
-    known = given.tame.all(axis=-1) & (given.log_z > -np.inf).any(axis=-1)
+    known = np.asarray(given.tame.all(axis=-1) & (given.log_z > -np.inf).any(axis=-1))
     log_z = np.where(known[..., None], given.log_z, 0.0)
     return given.s.from_log_weights(log_z, strict=False)
 

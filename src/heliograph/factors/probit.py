@@ -37,15 +37,12 @@ class ProbitBernoulli(Factor):
     """
 
     name = "probit_bernoulli"
-    ports = ("z", "y")
     families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"z": "closed form", "y": "closed form"}
     ignores_own = ("y",)
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or y."""
-        self.check_port(to)
         z, y = as_message(self, incoming, "z"), as_message(self, incoming, "y")
         m, v, known = cavity_of(z)
         if to == "y":

@@ -21,7 +21,7 @@ from heliograph.graph.language.statements import observe
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.symbols import Values, substituted
 
-__all__ = ["Call", "Taped", "as_component", "named_calls", "replayed", "rewritten", "sources", "touched"]
+__all__ = ["Call", "Taped", "named_calls", "replayed", "rewritten", "touched", "written"]
 
 
 class Call(NamedTuple):
@@ -83,7 +83,7 @@ def _with_observed(call: Call, values: Any) -> Call:
     return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
 
 
-def as_component(call: Call, entries: Entries) -> Call:
+def _as_component(call: Call, entries: Entries) -> Call:
     """The call of a builder that makes a component of a mixture, with what was observed of the mixture."""
     given = call.arguments
     for key, value in given.items():
@@ -99,9 +99,21 @@ def as_component(call: Call, entries: Entries) -> Call:
     return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
 
 
-def sources(values: Any) -> list[Any]:
-    """The variables and the named data inside some arguments."""
-    return [*roots_of(values), *_variables(values)]
+def written(
+    draft: Draft, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """The arguments of a call that is about to be made; one made by a function among the arguments of another is noted there.
+
+    If it makes a component of a mixture, it is given what was observed of that.
+    """
+    if not draft.busy:
+        draft.inner.clear()
+        return args, kwargs
+    draft.inner.extend([*roots_of((args, kwargs)), *_variables((args, kwargs))])
+    call = Call(function, args, kwargs, None)
+    if draft.mixtures and draft.mixes(call.name):
+        call = _as_component(call, draft.mixtures[cast(str, call.name)].entries)
+    return call.args, call.kwargs
 
 
 def rewritten(calls: Iterable[Any], observed: Mapping[str, Any]) -> list[Call]:

@@ -9,21 +9,21 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Gamma, MultivariateGaussian
-from heliograph.graph.check import as_floats
+from heliograph.graph import ufuncs
+from heliograph.graph.check import check_divisor
 from heliograph.graph.data import Data, kept, plain
 from heliograph.graph.draft import Component, Draft
 from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
-from heliograph.graph.language.functions import between, greater, inner, multiply, power
+from heliograph.graph.language.functions import absolute, between, greater, inner, multiply, power, square
 from heliograph.graph.language.linear import add, scale, subtract
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Symbol
-from heliograph.graph.tape import Call, as_component, sources
-from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
+from heliograph.graph.tape import Call, written
 
 __all__ = ["ModelLike", "Variable", "as_symbol", "build", "state"]
 
@@ -49,7 +49,7 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
-    args, kwargs = cast(Any, _written(model, function, _with_symbols(model, args), kwargs))
+    args, kwargs = cast(Any, written(model.draft, function, _with_symbols(model, args), kwargs))
     made = _call(model, function, *args, **kwargs)
     if isinstance(made, Component):
         return cast(Any, made)
@@ -63,27 +63,11 @@ def build(
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language that makes no variable, all or nothing."""
-    args, kwargs = cast(Any, _written(model, function, _with_symbols(model, args), kwargs))
+    args, kwargs = cast(Any, written(model.draft, function, _with_symbols(model, args), kwargs))
     result = _call(model, function, *args, **kwargs)
     if not model.draft.busy:
         model.draft.note(Call(function, kept(args), kept(kwargs), None, inside=tuple(model.draft.inner)))
     return result
-
-
-def _written(model: ModelLike, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """The arguments of a call; one made by a function among the arguments of another is noted there.
-
-    If it makes a component of a mixture, it is given what was observed of that.
-    """
-    draft = model.draft
-    if not draft.busy:
-        draft.inner.clear()
-        return args, kwargs
-    draft.inner.extend(sources((args, kwargs)))
-    call = Call(function, args, kwargs, None)
-    if draft.mixtures and draft.mixes(call.name):
-        call = as_component(call, draft.mixtures[cast(str, call.name)].entries)
-    return call.args, call.kwargs
 
 
 def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -101,6 +85,7 @@ def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
 
 def _with_symbols(model: ModelLike, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a call, Gamma variables given as `sd` or `variance` as symbols: no message says what they are."""
+    args = tuple(x.made if isinstance(x, Magnitude) else x for x in args)
     return tuple(_with_scales(model, x) if isinstance(x, Spread) else x for x in args)
 
 
@@ -236,22 +221,13 @@ class Variable(Labels):
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "
                 "(numerator = quotient * denominator) or as a black-box factor with @hg.factor"
             )
-        divisor = as_floats(f"variable {self.name!r} is divided by something that", other)
-        if (divisor == 0).any():
-            raise ModelError(f"variable {self.name!r} is divided by zero")
-        if np.isinf(divisor).any():
-            raise ModelError(
-                f"variable {self.name!r} is divided by infinity; multiply it by 0 if that is what is meant"
-            )
+        divisor = check_divisor(self.name, other)
         return build(self.model, scale, self, 1.0 / other if isinstance(other, Data) else 1.0 / divisor)
 
     def __pow__(self, exponent: Any) -> Variable:
-        if isinstance(exponent, (int, float)) and exponent == 1:
+        if ufuncs.check_exponent(self.name, exponent) == 1:
             return self
-        raise ModelError(
-            f"variable {self.name!r}: a power has no factor of its own; write it as a function of one variable, for example "
-            "@hg.factor(output=hg.Gaussian) def square(x): return x**2"
-        )
+        return build(self.model, square, self)
 
     def __rpow__(self, base: Any) -> Variable:
         return build(self.model, power, base, self)
@@ -261,6 +237,8 @@ class Variable(Labels):
 
         def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
             """One object: a variable is no array of numbers, and is not to be taken apart into one."""
+            if ufuncs.asked_by_pandas():
+                raise ModelError(ufuncs.no_frame(self.name))
             whole = np.empty((), dtype=object)
             whole[()] = self
             return whole
@@ -269,25 +247,25 @@ class Variable(Labels):
         """``np.exp(x)``, ``array + x`` and the like, where the language has them."""
         name: str = ufunc.__name__
         if method == "__call__" and not kwargs:
-            if name in UFUNCS:
-                return build(self.model, UFUNCS[name], *inputs)
-            left, right = BY_OPERATOR.get(name, ("", ""))
+            if name in ufuncs.UFUNCS:
+                return build(self.model, ufuncs.UFUNCS[name], *inputs)
+            left, right = ufuncs.BY_OPERATOR.get(name, ("", ""))
             if left and isinstance(inputs[0], Variable):
                 return getattr(inputs[0], left)(*inputs[1:])
             if right:
                 return getattr(inputs[1], right)(inputs[0])
-        raise ModelError(no_function(f"np.{name}", self.name))
+        raise ModelError(ufuncs.no_function(f"np.{name}", self.name))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """``np.concatenate``, ``np.sum`` and the like, where the language has them."""
         name: str = function.__name__
-        if name in JOINS:
+        if name in ufuncs.JOINS:
             parts, *rest = args
             axis = rest[0] if rest else kwargs.get("axis", 0)
-            return build(self.model, JOINS[name], list(parts), axis)
-        if name in METHODS:
-            return as_method(name, args, kwargs)
-        raise ModelError(no_function(f"np.{name}", self.name))
+            return build(self.model, ufuncs.JOINS[name], list(parts), axis)
+        if name in ufuncs.METHODS:
+            return ufuncs.as_method(name, args, kwargs)
+        raise ModelError(ufuncs.no_function(f"np.{name}", self.name))
 
     def __neg__(self) -> Variable:
         return build(self.model, scale, self, -1.0)
@@ -310,5 +288,8 @@ class Variable(Labels):
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
 
-    def __abs__(self) -> Magnitude[Variable]:
-        return Magnitude(self, lambda bound: build(self.model, between, self, -bound, bound))
+    def __abs__(self) -> Magnitude:
+        def within(bound: np.ndarray) -> Variable:
+            return build(self.model, between, self, -bound, bound)
+
+        return Magnitude(self, within, lambda: build(self.model, absolute, self))

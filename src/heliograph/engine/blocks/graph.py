@@ -15,6 +15,7 @@ from heliograph.engine.blocks.probed import EXPECTED_ERROR
 from heliograph.engine.blocks.records import Block
 from heliograph.errors import AccuracyWarning, UnsupportedError
 from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.numerics.checks import listed
 from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["with_blocks"]
@@ -77,5 +78,4 @@ def _factors(graph: Graph, blocks: list[Block], must: bool, limits: Limits) -> l
 
 def _too_expensive(graph: Graph, block: Block, error: TooExpensiveError) -> str:
     names = [graph.nodes[k].name for k in block.nodes if graph.nodes[k].given and not graph.nodes[k].fully_observed]
-    shown = ", ".join(repr(n) for n in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return f"variables {shown} are jointly Gaussian, but {error}"
+    return f"variables {listed(names, _NAMED)} are jointly Gaussian, but {error}"

@@ -10,6 +10,7 @@ from heliograph.engine.discrete.plate import DiscreteFactor, discrete_port
 from heliograph.engine.discrete.tuples import with_tuples
 from heliograph.errors import AccuracyWarning, UnsupportedError
 from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.numerics.checks import listed
 from heliograph.numerics.elimination import TooManyConfigurationsError
 
 __all__ = ["with_discrete_blocks"]
@@ -56,5 +57,4 @@ def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
 
 def _too_many(graph: Graph, block: DiscreteBlock, error: TooManyConfigurationsError) -> str:
     names = [graph.nodes[m.node].name for m in block.members if graph.nodes[m.node].given]
-    shown = ", ".join(repr(n) for n in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return f"variables {shown} are joined by tables, but {error}"
+    return f"variables {listed(names, _NAMED)} are joined by tables, but {error}"

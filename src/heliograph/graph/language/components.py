@@ -14,8 +14,6 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Factor, OneOf
 from heliograph.families import Bernoulli, Categorical, Family
-from heliograph.graph.check import check_observed, observed_shape
-from heliograph.graph.contradictions import check_plate
 from heliograph.graph.draft import Draft, Mixing
 from heliograph.graph.language.children import Entries, Kind, attach_plate, child, want
 from heliograph.graph.placing import place
