@@ -1,9 +1,9 @@
 # pyright: basic
-"""The start of a run with mixtures of anything: rows are given labels, and the components hear of their rows as if these were known.
+"""The start of a run with mixtures of anything: rows get labels, and components hear of their rows as if these were known.
 
-Components that begin alike stay alike. Labels are proposed by k-means++ of what was seen, and by a few rows drawn for every component, which
-the others then join: each row goes to the component under which it is most probable given all other rows, again and again. The
-proposal with the largest evidence is kept (decision 0055).
+Components that begin alike stay alike. Labels are proposed by k-means++ of what was seen, and by a few rows drawn for every
+component, which the others then join: each row goes to the component under which it is most probable given all other rows,
+again and again. The proposal with the largest evidence is kept (decision 0055).
 """
 
 from __future__ import annotations
@@ -166,7 +166,9 @@ def _rows(graph: Graph, tables: Tables, plates: list[Plate]) -> _Rows:
     for plate, at in zip(plates, point, strict=True):
         log_p[at] = np.maximum(cast(Any, tables.incoming(plate, "s", None)).log_p, _IMPOSSIBLE)
         child = plate.factor.child
-        seen.append(tables.incoming(plate, child, None).proper if child in plate.edges else np.ones(plate.size, dtype=bool))
+        seen.append(
+            tables.incoming(plate, child, None).proper if child in plate.edges else np.ones(plate.size, dtype=bool)
+        )
     several = any(
         sum(wire[i] in p.edges for i in f.ports if i != f.child) > 1
         for p in plates
@@ -257,7 +259,7 @@ def _coordinates(tables: Tables, rows: _Rows) -> np.ndarray | None:
 
 
 def _on_a_line(child: Any) -> np.ndarray | None:
-    """Values as coordinates, ``(n, d)``: numbers as they are, positive ones by their logarithm, shares by their logit, counts by a root."""
+    """Values as coordinates, ``(n, d)``: positive ones by their logarithm, shares by their logit, counts by a root."""
     if not isinstance(child, Family):
         value = np.asarray(child, dtype=float)
         return np.sqrt(np.maximum(value, 0.0)).reshape(len(value), -1)

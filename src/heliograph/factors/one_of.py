@@ -194,9 +194,7 @@ def _to_selector(given: _Given) -> Family:
 
 def _raised(m: Any, power: np.ndarray) -> Any:
     """A message to a power of its own in every row; what is a point mass is left out of it."""
-    plain = tuple(
-        a * power.reshape(power.shape + (1,) * rank) for a, rank in zip(m.naturals, m.ranks, strict=True)
-    )
+    plain = tuple(a * power.reshape(power.shape + (1,) * rank) for a, rank in zip(m.naturals, m.ranks, strict=True))
     return m.from_naturals(plain)
 
 

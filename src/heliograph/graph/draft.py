@@ -33,7 +33,9 @@ class Unfolding:
 class Component:
     """A factor that was written as a component of a mixture: no variable, and of no use to other words."""
 
-    def __init__(self, name: str, factor: Any, ports: Mapping[str, Any], data: Mapping[str, np.ndarray], kind: Any) -> None:
+    def __init__(
+        self, name: str, factor: Any, ports: Mapping[str, Any], data: Mapping[str, np.ndarray], kind: Any
+    ) -> None:
         self.made = name, factor, dict(ports), dict(data), kind  # kind is None for counts, which are data
 
     def __getattr__(self, what: str) -> Any:
@@ -44,7 +46,9 @@ class Component:
     def _refused(self, other: object) -> Any:
         raise self._refusal()
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __lt__ = __gt__ = __getitem__ = _refused
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __lt__ = __gt__ = __getitem__ = (
+        _refused
+    )
 
     def _refusal(self) -> ModelError:
         return ModelError(

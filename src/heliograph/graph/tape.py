@@ -89,7 +89,9 @@ def _as_component(call: Call, entries: Entries) -> Call:
     for key, value in given.items():
         seen = (value.size, value.observed) if isinstance(value, Entries) else (value if key == "observed" else None,)
         if any(x is not None for x in seen):
-            raise ModelError(f"variable {call.name!r}: give observed= to model.mixture, and no size=, not to its components")
+            raise ModelError(
+                f"variable {call.name!r}: give observed= to model.mixture, and no size=, not to its components"
+            )
         if isinstance(value, Entries):
             given[key] = entries
         elif key == "observed":

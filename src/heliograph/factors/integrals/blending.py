@@ -86,8 +86,12 @@ def _vector(
     mean = sum(p * b.mean for b, p in parts)
     apart = [(b.mean - mean, b.covariance, p[..., None]) for b, p in parts]
     spread = sum(p * (v + a[..., :, None] * a[..., None, :]) for a, v, p in apart)
-    mixed = MultivariateGaussian(np.where(sure[..., None], 0.0, mean), np.where(sure[..., None, None], np.eye(cavity.dimension), spread))
-    forward = MultivariateGaussian.from_naturals(tuple(b - c for b, c in zip(mixed.naturals, cavity.naturals, strict=True)))
+    mixed = MultivariateGaussian(
+        np.where(sure[..., None], 0.0, mean), np.where(sure[..., None, None], np.eye(cavity.dimension), spread)
+    )
+    forward = MultivariateGaussian.from_naturals(
+        tuple(b - c for b, c in zip(mixed.naturals, cavity.naturals, strict=True))
+    )
     return _relative(cavity.where(sure, _somewhere(cavity)), heard, shares, rest).where(sure, forward)
 
 

@@ -32,7 +32,9 @@ class _Part(NamedTuple):
     kind: Kind | None  # None for counts, which are data
 
 
-def mixture_of(draft: Draft, name: str, selector: object, component: Callable[[int], Any], entries: Entries) -> Quantity:
+def mixture_of(
+    draft: Draft, name: str, selector: object, component: Callable[[int], Any], entries: Entries
+) -> Quantity:
     """A variable, or observed counts, of one of several components; see `Builder.mixture`."""
     chooser = want(name, "selector", selector, (Categorical, Bernoulli))
     draft.check_name(name)
@@ -96,9 +98,9 @@ def _same_port(ports: dict[str, Any], value: Any) -> str | None:
     if not isinstance(value, Quantity):
         return None
     for port, other in ports.items():
-        if isinstance(other, Quantity) and other.node is value.node and other.shape == value.shape:
-            if np.array_equal(other.entries(), value.entries()):
-                return port
+        alike = isinstance(other, Quantity) and other.node is value.node and other.shape == value.shape
+        if alike and np.array_equal(other.entries(), value.entries()):
+            return port
     return None
 
 
