@@ -14,6 +14,7 @@ from heliograph.engine.component_start import start_components
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.evidence import log_evidence
+from heliograph.engine.heading import Heading
 from heliograph.engine.merging import copied
 from heliograph.engine.mixture_start import start_mixtures
 from heliograph.engine.options import StepOptions
@@ -64,6 +65,7 @@ class Run:
         # a jump of a topic model costs more than the sweeps that it saves
         jumps = options.damping is None and not self._sequential and not compiled.learning_plates and not counted
         self._jumps = Jumps(jumps)
+        self._heading = Heading()
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
@@ -109,6 +111,7 @@ class Run:
         if not self._warm:
             start_messages(self.compiled, self._exchange)
         self._before = self._judged = self._beliefs()
+        self._heading.restart(self._before)
         for sweep in count(1):
             info, last = self._sweep(sweep, start)
             yield info, last and info.settled(self._limit)
@@ -150,6 +153,7 @@ class Run:
         self.trace.sweeps.append(info)
         if missed:
             self._before = self._beliefs()
+            self._heading.restart(self._before)
         elif moved.broken:
             pace.failed()
         else:
@@ -157,6 +161,7 @@ class Run:
             if not jumped and pace.note(change, lambda n: drifting(beliefs, self._before, self._judged, n)):
                 self._judged = beliefs
             self._older, self._before = self._before, beliefs
+            self._heading.note(beliefs)
         return info, self._is_last(info)
 
     def _jump(self) -> bool:
@@ -175,6 +180,7 @@ class Run:
             self._jumps.forget()
             return False
         self._before, self._older, self._judged = beliefs, None, beliefs
+        self._heading.restart(beliefs)
         return True
 
     def _is_last(self, info: SweepInfo) -> bool:
@@ -209,7 +215,7 @@ class Run:
         """Nats that the beliefs may still move; where fresh draws never stop moving them, those of the last two sweeps."""
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
-        return still_to_go(new, old, older, self._jointly)
+        return max(still_to_go(new, old, older, self._jointly), self._heading.ahead(new))
 
     def _undamped_change(self, beliefs: list[Family]) -> float:
         """The change of one more sweep without damping; black boxes repeat their messages of this sweep."""
