@@ -3,7 +3,7 @@
 
 Components that begin alike stay alike. Labels are proposed by k-means++ of what was seen, and by a few rows drawn for every
 component, which the others then join: each row goes to the component under which it is most probable given all other rows,
-again and again. The proposal with the largest evidence is kept (decision 0055).
+again and again. The proposal with the largest evidence is kept (decision 0056).
 """
 
 from __future__ import annotations
