@@ -10,6 +10,7 @@ import numpy as np
 
 from heliograph.engine.acceleration import Jumps
 from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.component_start import start_components
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.evidence import log_evidence
@@ -126,6 +127,7 @@ class Run:
         if start_mixtures(self._rng, self.compiled.graph, self.tables):
             for block in self.compiled.blocks:
                 block.start(self._rng, self.tables)
+        start_components(self._rng, self.compiled, self._exchange)
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
