@@ -15,8 +15,8 @@ here and owing nothing to the package: its own error is the KL to the same EP wi
 The median ratio is given twice: over all runs, and over those whose realised error is at least `FLOOR` of the tolerance
 (goal: below 30). The goal was set when realised errors were a tenth of the tolerance. Most are now a millionth of it
 or less, down to the rounding of the reference itself; there an estimate has nothing to be proportional to, and what it says
-is "well below what you tolerate", which is so. Runs in which exact EP itself has no answer (it leaves the positive definite matrices)
-are counted apart.
+is "well below what you tolerate", which is so. Runs in which exact EP itself has no answer (a covariance that is not
+positive definite) are counted apart.
 """
 
 import argparse

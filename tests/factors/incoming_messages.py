@@ -147,6 +147,8 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
         return rng.standard_normal((n, D)) * (rng.random((n, 1)) > 0.1)
     if factor.name == "weibull" and port in ("lower", "upper"):
         return _bounds(rng, n, port, 2.0)
+    if factor.name == "exponential_interval":
+        return _bounds(rng, n, port, 2.0, inside=True)
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * 2.0, axis=1) + np.array([0.0, 0.1])
     if port == "counts":
@@ -173,10 +175,10 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
     return values[port]()
 
 
-def _bounds(rng: np.random.Generator, n: int, port: str, size: float) -> np.ndarray:
+def _bounds(rng: np.random.Generator, n: int, port: str, size: float, inside: bool = False) -> np.ndarray:
     """Bounds of lifetimes, the upper ones to the lower ones of the call before: exact, or censored on a side or on both."""
     if port == "lower":
-        _bounds.kind = rng.integers(0, 4, n)
+        _bounds.kind = rng.integers(2 if inside else 0, 4, n)
         _bounds.low = np.where(_bounds.kind == 2, 0.0, spread(rng, n, -size, size))
         return _bounds.low
     low, kind = _bounds.low, _bounds.kind
@@ -193,6 +195,8 @@ def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int)
         return rng.standard_normal((n, D)) * spread(rng, n, -20, 20)[:, None]
     if factor.name == "weibull" and port in ("lower", "upper"):
         return _bounds(rng, n, port, 20.0)
+    if factor.name == "exponential_interval":
+        return _bounds(rng, n, port, 20.0, inside=True)
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * spread(rng, n, -3, 6)[:, None], axis=1)
     if port == "counts":

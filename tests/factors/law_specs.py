@@ -77,6 +77,8 @@ _same(
     ],
 )
 _same("maximum", [Units(_ALL, {"a": 1.0, "b": 1.0, "out": 1.0}, density=1.0)])
+_same("square", [Units({"x": 1.0, "out": 2.0}, density=2.0)])
+_same("absolute_value", [Units({"x": 1.0, "out": 1.0}, density=1.0)])
 _same("select", [Units(_ALL, {"a": 1.0, "b": 1.0, "out": 1.0}, density=1.0)])
 _MEANS = {"mean0": 1.0, "mean1": 1.0, "x": 1.0}
 _same("mixture", [Units(_MEANS | {"precision0": -2.0, "precision1": -2.0}, _MEANS, density=1.0)], 2)
@@ -104,6 +106,7 @@ NO_UNITS = {
     "beta": "a probability",
     "binomial": "a probability and counts",
     "binomial_logit": "the sigmoid has a scale of its own",
+    "exponential_interval": "its change of units is that of `test_lifetimes_factor.py`: bounds have an order to keep",
     "multinomial": "probabilities and counts",
     "negative_binomial": "counts in one unit of time",
     "categorical_dirichlet": "probabilities and a category",
@@ -147,6 +150,7 @@ NOT_A_DENSITY = {
     "negative_binomial",
     "multinomial",
     "weibull",
+    "exponential_interval",
 }
 
 

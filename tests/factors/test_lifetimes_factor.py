@@ -5,8 +5,9 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 import numpy as np
 import pytest
 
-from heliograph.factors import Weibull
-from heliograph.families import Gaussian
+import heliograph as hg
+from heliograph.factors import ExponentialInterval, Weibull
+from heliograph.families import Gamma, Gaussian
 
 DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -80,3 +81,54 @@ def test_ten_thousand_random_messages_have_no_nan(power):
     shift, precision = Weibull().message("z", incoming, power).naturals
     assert np.isfinite(shift).all() and np.isfinite(precision).all()
     assert not np.isnan(Weibull().log_z(incoming, power)).any()
+
+
+@pytest.mark.parametrize("shape,rate", [(0.02, 3.0), (0.7, 0.1), (1.0, 1.0), (30.0, 4.0), (2e4, 1e4)])
+@pytest.mark.parametrize("low,high", [(0.0, 0.5), (0.0, 1e3), (1.0, 1.001), (2.0, 9.0)])
+def test_an_interval_of_an_exponential_lifetime_has_the_moments_of_a_fine_grid(shape, rate, low, high):
+    u = np.linspace(-60.0 / min(shape + 1.0, 30.0) - 10.0, 12.0, 400_001)  # log of the rate
+    r = np.exp(u)
+    log_p = Gamma(shape, rate).log_density(r) + u - low * r + np.log(-np.expm1(-(high - low) * r))
+    p = np.exp(log_p - log_p.max())
+    log_z = np.log(p.sum() * (u[1] - u[0])) + log_p.max()
+    p /= p.sum()
+    incoming = {"rate": Gamma(shape, rate), "lower": low, "upper": high}
+    belief = ExponentialInterval().belief("rate", incoming)
+    mean, mean_log = belief.expected_statistics()
+    np.testing.assert_allclose(ExponentialInterval().log_z(incoming), log_z, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(mean, p @ r, rtol=1e-9)
+    np.testing.assert_allclose(mean_log, p @ u, rtol=1e-8, atol=1e-9)
+
+
+def test_an_interval_in_other_units_is_the_same_to_rounding():
+    first = {"rate": Gamma(2.5, 3.0), "lower": 1.0, "upper": 2.5}
+    other = {"rate": Gamma(2.5, 3e6), "lower": 1e6, "upper": 2.5e6}
+    a, b = (ExponentialInterval().message("rate", incoming) for incoming in (first, other))
+    np.testing.assert_allclose(b.naturals[0], a.naturals[0], rtol=1e-12)
+    np.testing.assert_allclose(b.naturals[1], 1e6 * a.naturals[1], rtol=1e-12)
+
+
+def test_a_gamma_rate_of_censored_lifetimes_is_that_of_a_grid():
+    rng = np.random.default_rng(3)
+    t = rng.exponential(2.0, 60)
+    low, high = np.floor(t), np.floor(t) + 1.0  # looked at once in a unit of time
+    early, late = t < 1.0, t > 4.0
+    observed = np.where(early, 1.0, np.where(late, 4.0, low))
+    until = np.where(early | late, np.nan, high)
+    model = hg.Model()
+    rate = model.gamma("rate", 1.0, 1.0)
+    model.exponential("t", rate, observed=observed, censored=np.where(early, -1, np.where(late, 1, 0)), until=until)
+    posterior = model.infer()
+    r = np.linspace(1e-4, 3.0, 200_001)
+    lower, upper = np.where(early, 0.0, np.where(late, 4.0, low)), np.where(early, 1.0, np.where(late, np.inf, high))
+    log_p = -r
+    for a, b in zip(lower, upper, strict=True):
+        log_p = log_p - a * r + np.log(-np.expm1(-(b - a) * r))
+    w = np.exp(log_p - log_p.max())
+    evidence = np.log(w.sum() * (r[1] - r[0])) + log_p.max()
+    w /= w.sum()
+    mean, sd = w @ r, np.sqrt(w @ (r - w @ r) ** 2)
+    assert posterior.converged
+    np.testing.assert_allclose(posterior[rate].mean, mean, atol=2e-3 * sd)  # EP's own error, of 60 projections
+    np.testing.assert_allclose(posterior[rate].sd, sd, rtol=2e-3)
+    np.testing.assert_allclose(posterior.log_evidence, evidence, atol=2e-3)

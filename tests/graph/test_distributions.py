@@ -211,7 +211,6 @@ def test_noise_between_two_unknowns_of_one_block_is_one_site(word):
         (lambda m, z: m.uniform("y", 1.0, 1.0), "below its upper bound"),
         (lambda m, z: m.multinomial("y", z, observed=[1.0]), "Dirichlet"),
         (lambda m, z: m.gaussian("y", z, sd=1.0, censored="left"), "observed="),
-        (lambda m, z: m.exponential("y", m.gamma("g", 1.0, 1.0), observed=[1.0], censored="left"), "log_rate="),
     ],
 )
 def test_a_wrong_use_says_what_is_wrong_and_leaves_no_name_behind(write, words):

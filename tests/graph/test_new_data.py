@@ -160,6 +160,17 @@ def test_arithmetic_with_series_comes_to_the_variable(how: str) -> None:
     assert z.shape == (8,)
 
 
+def test_a_frame_times_a_variable_says_what_to_write_instead() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is an extra")
+    frame = pandas.DataFrame(_world(6, 8)["X"])
+    model = hg.Model()
+    w = model.gaussian("w", np.zeros(3), covariance=np.eye(3))
+    for product in (lambda: frame @ w, lambda: frame[0] @ w, lambda: frame.dot(w)):
+        with pytest.raises(hg.ModelError, match=r"frame.to_numpy\(\) @ w"):
+            product()
+    assert (frame.to_numpy() @ w).shape == (8,)
+
+
 def test_arrays_that_are_changed_in_place_later_are_not_seen_when_a_model_is_written_anew() -> None:
     t, shift, y = np.arange(4.0), np.ones(4), np.array([1.0, 2.0, 3.0, 4.0])
 

@@ -17,10 +17,12 @@ from heliograph.factors.counts import BernoulliBeta, Binomial, Poisson, PoissonL
 from heliograph.factors.dirichlet_table import DirichletTable, DirichletTuple
 from heliograph.factors.dot import Dot, DotPlate, dot_backward, dot_forward
 from heliograph.factors.equality import Equal, SoftEvidence
+from heliograph.factors.even import AbsoluteValue, Square
 from heliograph.factors.exponential import Exp
 from heliograph.factors.gamma import GammaRate
 from heliograph.factors.gaussian import GaussianFactor, MultivariateGaussianFactor
 from heliograph.factors.gaussian_precision import GaussianPrecision
+from heliograph.factors.intervals import ExponentialInterval
 from heliograph.factors.laplace import LaplaceFactor
 from heliograph.factors.lifetimes import Weibull
 from heliograph.factors.logistic import Logistic, LogisticBernoulli
@@ -41,6 +43,7 @@ from heliograph.factors.table import Supported, SupportedRow, supported
 from heliograph.factors.uniform import Uniform
 
 __all__ = [
+    "AbsoluteValue",
     "BernoulliBeta",
     "BetaFactor",
     "Between",
@@ -58,6 +61,7 @@ __all__ = [
     "DotPlate",
     "Equal",
     "Exp",
+    "ExponentialInterval",
     "Factor",
     "GammaRate",
     "GammaScale",
@@ -86,6 +90,7 @@ __all__ = [
     "Shift",
     "SoftEvidence",
     "Softmax",
+    "Square",
     "Stack",
     "StudentT",
     "Sum",

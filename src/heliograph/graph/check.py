@@ -17,6 +17,7 @@ __all__ = [
     "check_bound",
     "check_counts",
     "check_covariance",
+    "check_divisor",
     "check_graph",
     "check_matrix",
     "check_number",
@@ -43,6 +44,16 @@ def as_floats(label: str, value: Any, wanted: str = "real numbers") -> np.ndarra
         return np.array(as_real(label, value))
     except ModelError as error:
         raise ModelError(str(error).replace("real numbers", wanted)) from None
+
+
+def check_divisor(name: str, value: Any) -> np.ndarray:
+    """What a variable is divided by: finite numbers other than 0."""
+    divisor = as_floats(f"variable {name!r} is divided by something that", value)
+    if (divisor == 0).any():
+        raise ModelError(f"variable {name!r} is divided by zero")
+    if np.isinf(divisor).any():
+        raise ModelError(f"variable {name!r} is divided by infinity; multiply it by 0 if that is what is meant")
+    return divisor
 
 
 def _with_gaps(label: str, value: Any, wanted: str) -> np.ndarray:

@@ -1,39 +1,73 @@
-"""``abs(x)`` of a variable, which is good for one thing: a comparison with a bound."""
+"""``abs(x)`` of a variable: an event where it is compared with a bound, and a variable of its own everywhere else."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError
 from heliograph.graph.check import as_floats
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["Magnitude"]
 
-Event = TypeVar("Event")
 
+class Magnitude:
+    """``abs(x)``: ``abs(x) < bound`` is the event that x is between two bounds, whatever else is done with it makes a variable."""
 
-class Magnitude(Generic[Event]):
-    """``abs(x)``, good for ``abs(x) < bound`` only."""
-
-    __array_ufunc__ = None
-
-    def __init__(self, variable: Quantity, within: Callable[[np.ndarray], Event]) -> None:
+    def __init__(self, variable: Quantity, within: Callable[[np.ndarray], Any], make: Callable[[], Any]) -> None:
         self.variable = variable
         self.within = within  # the event that the variable is between minus a bound and the bound
+        self._make = make
+        self._made: Any = None
 
-    def __lt__(self, bound: Any) -> Event:
-        return self.within(as_floats(f"abs({self.variable.name!r}) < bound: the bound", bound))
+    @property
+    def made(self) -> Any:
+        """The variable |x|, made when it is first asked for."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
-    __le__ = __lt__
+    def __lt__(self, bound: Any) -> Any:
+        return self.made < bound if isinstance(bound, (Quantity, Magnitude)) else self.within(self._bound(bound))
 
-    def _refuse(self, *other: Any) -> NoReturn:
-        raise ModelError(
-            f"abs({self.variable.name!r}) can be compared with a bound, abs(x) < c, and nothing else; write it as a function, for "
-            "example @hg.factor(output=hg.Gaussian) def magnitude(x): return np.abs(x)"
-        )
+    def __gt__(self, bound: Any) -> Any:
+        return self.made > bound if isinstance(bound, (Quantity, Magnitude)) else ~self.within(self._bound(bound))
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rmatmul__ = __gt__ = __ge__ = _refuse
+    __le__, __ge__ = __lt__, __gt__
+
+    def _bound(self, bound: Any) -> np.ndarray:
+        return as_floats(f"abs({self.variable.name!r}) < bound: the bound", bound)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.made, name)
+
+
+def _as_variable(name: str) -> Callable[..., Any]:
+    def method(self: Magnitude, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.made, name)(*(a.made if isinstance(a, Magnitude) else a for a in args), **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    *(
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__rsub__",
+        "__mul__",
+        "__rmul__",
+        "__truediv__",
+        "__neg__",
+        "__pow__",
+        "__rpow__",
+    ),
+    *("__matmul__", "__rmatmul__", "__getitem__", "__len__", "__iter__", "__bool__", "__repr__"),
+    *("__array__", "__array_ufunc__", "__array_function__", "__abs__"),
+):
+    setattr(Magnitude, _name, _as_variable(_name))

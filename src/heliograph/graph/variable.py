@@ -9,13 +9,14 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Gamma, MultivariateGaussian
-from heliograph.graph.check import as_floats
+from heliograph.graph import ufuncs
+from heliograph.graph.check import check_divisor
 from heliograph.graph.data import Data, kept, plain
 from heliograph.graph.draft import Draft
 from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
-from heliograph.graph.language.functions import between, greater, inner, multiply, power
+from heliograph.graph.language.functions import absolute, between, greater, inner, multiply, power, square
 from heliograph.graph.language.linear import add, scale, subtract
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.magnitude import Magnitude
@@ -23,7 +24,6 @@ from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.tape import Call
-from heliograph.graph.ufuncs import BY_OPERATOR, JOINS, METHODS, UFUNCS, as_method, no_function
 
 __all__ = ["ModelLike", "Variable", "as_symbol", "build", "state"]
 
@@ -83,6 +83,7 @@ def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
 
 def _with_symbols(model: ModelLike, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a call, Gamma variables given as `sd` or `variance` as symbols: no message says what they are."""
+    args = tuple(x.made if isinstance(x, Magnitude) else x for x in args)
     return tuple(_with_scales(model, x) if isinstance(x, Spread) else x for x in args)
 
 
@@ -218,22 +219,13 @@ class Variable(Labels):
                 f"{self.name!r} / {other.name!r} has no factor; write the quotient as a product "
                 "(numerator = quotient * denominator) or as a black-box factor with @hg.factor"
             )
-        divisor = as_floats(f"variable {self.name!r} is divided by something that", other)
-        if (divisor == 0).any():
-            raise ModelError(f"variable {self.name!r} is divided by zero")
-        if np.isinf(divisor).any():
-            raise ModelError(
-                f"variable {self.name!r} is divided by infinity; multiply it by 0 if that is what is meant"
-            )
+        divisor = check_divisor(self.name, other)
         return build(self.model, scale, self, 1.0 / other if isinstance(other, Data) else 1.0 / divisor)
 
     def __pow__(self, exponent: Any) -> Variable:
-        if isinstance(exponent, (int, float)) and exponent == 1:
+        if ufuncs.check_exponent(self.name, exponent) == 1:
             return self
-        raise ModelError(
-            f"variable {self.name!r}: a power has no factor of its own; write it as a function of one variable, for example "
-            "@hg.factor(output=hg.Gaussian) def square(x): return x**2"
-        )
+        return build(self.model, square, self)
 
     def __rpow__(self, base: Any) -> Variable:
         return build(self.model, power, base, self)
@@ -243,6 +235,8 @@ class Variable(Labels):
 
         def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
             """One object: a variable is no array of numbers, and is not to be taken apart into one."""
+            if ufuncs.asked_by_pandas():
+                raise ModelError(ufuncs.no_frame(self.name))
             whole = np.empty((), dtype=object)
             whole[()] = self
             return whole
@@ -251,25 +245,25 @@ class Variable(Labels):
         """``np.exp(x)``, ``array + x`` and the like, where the language has them."""
         name: str = ufunc.__name__
         if method == "__call__" and not kwargs:
-            if name in UFUNCS:
-                return build(self.model, UFUNCS[name], *inputs)
-            left, right = BY_OPERATOR.get(name, ("", ""))
+            if name in ufuncs.UFUNCS:
+                return build(self.model, ufuncs.UFUNCS[name], *inputs)
+            left, right = ufuncs.BY_OPERATOR.get(name, ("", ""))
             if left and isinstance(inputs[0], Variable):
                 return getattr(inputs[0], left)(*inputs[1:])
             if right:
                 return getattr(inputs[1], right)(inputs[0])
-        raise ModelError(no_function(f"np.{name}", self.name))
+        raise ModelError(ufuncs.no_function(f"np.{name}", self.name))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """``np.concatenate``, ``np.sum`` and the like, where the language has them."""
         name: str = function.__name__
-        if name in JOINS:
+        if name in ufuncs.JOINS:
             parts, *rest = args
             axis = rest[0] if rest else kwargs.get("axis", 0)
-            return build(self.model, JOINS[name], list(parts), axis)
-        if name in METHODS:
-            return as_method(name, args, kwargs)
-        raise ModelError(no_function(f"np.{name}", self.name))
+            return build(self.model, ufuncs.JOINS[name], list(parts), axis)
+        if name in ufuncs.METHODS:
+            return ufuncs.as_method(name, args, kwargs)
+        raise ModelError(ufuncs.no_function(f"np.{name}", self.name))
 
     def __neg__(self) -> Variable:
         return build(self.model, scale, self, -1.0)
@@ -292,5 +286,8 @@ class Variable(Labels):
     __ge__ = __gt__  # continuous variables: the two differ on a set of measure zero
     __le__ = __lt__
 
-    def __abs__(self) -> Magnitude[Variable]:
-        return Magnitude(self, lambda bound: build(self.model, between, self, -bound, bound))
+    def __abs__(self) -> Magnitude:
+        def within(bound: np.ndarray) -> Variable:
+            return build(self.model, between, self, -bound, bound)
+
+        return Magnitude(self, within, lambda: build(self.model, absolute, self))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.families import Family, concatenate
+from heliograph.families import Family, Gaussian, concatenate
 from heliograph.oracles.answer import Answer
 from heliograph.oracles.axes import Projection
 from heliograph.oracles.frames import Frame, blocks_of, ports_of
@@ -15,6 +15,7 @@ from heliograph.oracles.problem import Port, Problem
 __all__ = ["answer_of", "blank", "choose", "exact_errors"]
 
 _FEW = 4.0  # draws
+_CONSTANT = 1e-3  # of the square of a frame's scale, which is a trillionth of the value where there is no other
 _FAINTEST = -1e11  # a log weight of this size has five decimals left
 
 
@@ -33,7 +34,7 @@ def answer_of(
 ) -> Answer:
     """Project; a row fails if it is marked, or if no port has statistics that belong to a member of its family.
 
-    A port without such statistics (the output of a constant function has no spread) is unknown, and takes no other with it.
+    A port without such statistics is unknown, and takes no other with it; an output without any spread is known exactly.
     """
     # so far from what was seen a log weight is all rounding: what the inputs' messages say is not in it any more
     failed = failed | (log_z < _FAINTEST) | _rounded_weights(problem.output, mean[:, blocks_of(problem)[-1]])
@@ -104,11 +105,27 @@ def _projections(
         expected = np.where(usable[:, None], expected, 0.0)
         covariance = np.where(usable[:, None, None], covariance, 0.0)
         p = port.axis.project(expected, covariance, frame.centres[port.name], frame.scales[port.name])
+        if port is problem.output and isinstance(port.message, Gaussian):
+            p = _certain_where_constant(port, p, usable, expected, frame)
         found[port.name] = p
         lost[port.name] = (~usable | ~p.sound) & ~port.message.is_point
         if port is problem.output:  # most of the output lies beyond the last double
             lost[port.name] |= on_edge > 0.5
     return found, lost
+
+
+def _certain_where_constant(
+    port: Port, p: Projection, usable: np.ndarray, expected: np.ndarray, frame: Frame
+) -> Projection:
+    """Point masses where all that can be are outputs of one value: ``sin(w x)`` at ``x = 0``."""
+    constant = usable & ~p.sound & (expected[:, 1] - expected[:, 0] ** 2 < _CONSTANT)
+    if not constant.any():
+        return p
+    belief = choose(constant, port.message.point_like(frame.centres[port.name][:, 0]), p.belief)
+    known = np.zeros(len(constant), dtype=bool)
+    errors = tuple(blank(e, known, constant) for e in p.errors)
+    square, chart = (blank(c, known, constant) for c in (p.covariance, p.chart_covariance))
+    return Projection(belief, errors, square, chart, blank(p.expected_kl, known, constant), p.sound | constant)
 
 
 def _rounded_weights(output: Port, shares: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import (
     BinomialLogit,
+    ExponentialInterval,
     Factor,
     Multinomial,
     NegativeBinomial,
@@ -120,25 +121,26 @@ def exponential(
         return gamma(draft, name, 1.0, rate, Entries(size, observed, None))
     g = want(name, "rate", rate, Gamma, " (a Gaussian goes to log_rate=)")
     low, high = _lifetimes(name, observed, censoring)
-    if np.any(np.isfinite(high) & (high != low)):
-        raise UnsupportedError(
-            f"variable {name!r}: with a Gamma variable as rate lifetimes can be exact or censored on the right; for the left and "
-            "for intervals give log_rate=, a Gaussian variable"
-        )
     draft.check_name(name)
     draft.take_name(name)
     full = fit(f"variable {name!r}", g.shape, low.shape)
-    for event in (True, False):  # survival is a Poisson count of 0, a death a density besides
-        chosen = np.broadcast_to((high == low) if event else np.isinf(high), full)
-        if not chosen.any():
+    for kind, chosen in (
+        ("exact", high == low),
+        ("censored", np.isinf(high)),
+        ("between", (low < high) & (high < np.inf)),
+    ):
+        rows = np.broadcast_to(chosen, full)
+        if not rows.any():
             continue
-        part = Quantity(g.node, np.broadcast_to(g.entries(), full)[chosen])
-        times = np.broadcast_to(low, full)[chosen]
-        if event:
-            gamma(draft, f"{name} (exact)", 1.0, part, Entries(None, times, None))
+        part = Quantity(g.node, np.broadcast_to(g.entries(), full)[rows])
+        lower, upper, label = np.broadcast_to(low, full)[rows], np.broadcast_to(high, full)[rows], f"{name} ({kind})"
+        if kind == "exact":
+            gamma(draft, label, 1.0, part, Entries(None, lower, None))
+        elif kind == "censored":  # survival is a Poisson count of 0
+            exposed = multiply(draft, part, lower)
+            attach_plate(draft, label, Poisson(), {"rate": exposed}, {"count": np.zeros(lower.shape)})
         else:
-            exposed = multiply(draft, part, times)
-            attach_plate(draft, f"{name} (censored)", Poisson(), {"rate": exposed}, {"count": np.zeros(times.shape)})
+            attach_plate(draft, label, ExponentialInterval(), {"rate": part}, {"lower": lower, "upper": upper})
     return g
 
 

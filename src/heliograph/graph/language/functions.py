@@ -7,7 +7,20 @@ from typing import Any
 import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
-from heliograph.factors import Between, Exp, Factor, GammaScale, Log, Logistic, Maximum, Positive, Product, Select
+from heliograph.factors import (
+    AbsoluteValue,
+    Between,
+    Exp,
+    Factor,
+    GammaScale,
+    Log,
+    Logistic,
+    Maximum,
+    Positive,
+    Product,
+    Select,
+    Square,
+)
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.affine import combine
 from heliograph.graph.check import check_bound, check_number, check_positive
@@ -15,11 +28,13 @@ from heliograph.graph.draft import Draft
 from heliograph.graph.language.arrays import components, total
 from heliograph.graph.language.children import Kind, as_gaussian, derived, fit, want
 from heliograph.graph.language.linear import express, known_rows, scale, shown, subtract, whole_of
+from heliograph.graph.language.statements import observe
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Affine
 
 __all__ = [
+    "absolute",
     "between",
     "black_box",
     "exp",
@@ -32,6 +47,7 @@ __all__ = [
     "power",
     "select",
     "sigmoid",
+    "square",
 ]
 
 
@@ -45,6 +61,18 @@ def sigmoid(draft: Draft, z: object) -> Quantity:
     """``1 / (1 + exp(-z))``, with Beta messages."""
     x = want("sigmoid", "argument", z, Gaussian)
     return derived(draft, f"sigmoid({x.name})", Logistic(), {"z": x}, {}, Kind(Beta))
+
+
+def square(draft: Draft, x: object) -> Quantity:
+    """``x ** 2``, with Gaussian messages."""
+    z = want("x ** 2", "argument", components(draft, x) if isinstance(x, Quantity) else x, Gaussian)
+    return derived(draft, f"({z.name} ** 2)", Square(), {"x": z}, {}, Kind(Gaussian))
+
+
+def absolute(draft: Draft, x: object) -> Quantity:
+    """``abs(x)``, with Gaussian messages."""
+    z = want("abs(x)", "argument", components(draft, x) if isinstance(x, Quantity) else x, Gaussian)
+    return derived(draft, f"abs({z.name})", AbsoluteValue(), {"x": z}, {}, Kind(Gaussian))
 
 
 def maximum(draft: Draft, a: Any, b: Any) -> Quantity:
@@ -164,7 +192,7 @@ def greater(draft: Draft, a: Any, b: Any, less: bool = False) -> Quantity:
     return derived(draft, label, Positive(), {"x": gap}, {}, Kind(Bernoulli))
 
 
-def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any]) -> Quantity:
+def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Quantity:
     """The output of a black-box factor called on variables; plain arrays are data."""
     ports: dict[str, Quantity | np.ndarray] = {}
     data: dict[str, np.ndarray] = {}
@@ -175,4 +203,8 @@ def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any]) -> Quanti
             data[port] = check_number(factor.name, port, value)
     out = factor.families[factor.child][0]
     names = ", ".join(v.name for v in ports.values() if isinstance(v, Quantity))
-    return derived(draft, f"{factor.name}({names})", factor, ports, data, Kind(out, getattr(factor, "dimension", None)))
+    kind = Kind(out, getattr(factor, "dimension", None))
+    made = derived(draft, f"{factor.name}({names})", factor, ports, data, kind)
+    if observed is not None:
+        observe(draft, made, observed, None)
+    return made

@@ -69,7 +69,7 @@ def note(
     for j, block in enumerate(blocks[: len(problem.inputs)]):
         size = np.abs(statistics[:, :, block])
         relative = np.maximum.reduce([size[:, :, k] / u[:, None] for k, u in enumerate(unit[rows, block].T)])
-        shell = sum((relative > edge).astype(np.int8) for edge in _EDGES)
+        shell = (relative[..., None] > _EDGES).sum(axis=-1)
         for b in range(int(shell.min()), int(shell.max()) + 1):
             here = shell == b
             some = ratio * here

@@ -17,7 +17,7 @@ from heliograph.engine import Model, Posterior, Trace, after
 from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.factors.black_box import BlackBox, factor
 from heliograph.families import Beta, Gaussian, MultivariateGaussian
-from heliograph.operators.kjit import Kjit
+from heliograph.operators.kjit.kernel_learner import Kjit
 from heliograph.operators.learned import Learned
 from heliograph.oracles import ImportanceOracle
 from heliograph.paper.batch.recording import recorded_messages
