@@ -64,3 +64,19 @@ def test_a_value_that_was_not_drawn_has_half_a_draw_of_what_its_message_says_of_
         share = answer.beliefs["out"].p[0]
         np.testing.assert_allclose(share / (1 - share), odds / 16_384, rtol=0.01)
         np.testing.assert_allclose(answer.standard_errors["out"][0][0], share, rtol=0.2)
+
+
+def test_a_noisy_function_of_a_partial_domain_and_one_without_inputs_are_answered():
+    root = sampler_of(lambda z, rng: np.sqrt(z) + 0.1 * rng.standard_normal(z.shape), Gaussian, name="root")
+    with np.errstate(invalid="ignore"):
+        answer = ImportanceOracle(2**17).ask(
+            np.random.default_rng(3), root, {"z": Gaussian([9.0], [2.25]), "out": Gaussian([2.5], [0.01])}
+        )
+    z = np.linspace(1e-9, 25, 200_001)
+    w = np.exp(-((z - 9) ** 2) / 4.5 - (2.5 - np.sqrt(z)) ** 2 / 0.04)
+    w /= w.sum()
+    exact = Gaussian([w @ z], [w @ (z - w @ z) ** 2])
+    assert exact.kl(answer.beliefs["z"])[0] < 20 * answer.expected_kl["z"][0] < 0.05
+    coin = sampler_of(lambda x, rng: rng.random(x.shape) < x, Bernoulli, name="coin")
+    answer = ImportanceOracle().ask(np.random.default_rng(4), coin, {"x": np.array([0.3]), "out": Bernoulli([0.9])})
+    assert abs(answer.beliefs["out"].p[0] - 0.27 / 0.34) < 5 * answer.standard_errors["out"][0][0] < 0.05

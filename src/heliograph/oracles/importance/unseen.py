@@ -62,7 +62,8 @@ def note(
     """Add draws of some rows, whose statistics have the mean sizes `unit` (n, Q); the messages are those of these rows."""
     log_ratio = log_inputs(problem, drawn.u) - drawn.log_q  # -inf where the function gave no value
     ratio = np.exp(np.minimum(log_ratio, _NEVER))
-    missing = problem.output.axis.log_highest(problem.output.message)[:, None] - (drawn.log_weights - log_ratio)
+    with np.errstate(invalid="ignore"):
+        missing = problem.output.axis.log_highest(problem.output.message)[:, None] - (drawn.log_weights - log_ratio)
     distance = np.sqrt(2 * np.maximum(np.where(np.isnan(missing), np.inf, missing), 0.0))
     if not problem.inputs:
         _add(reached, rows, 0, 0, distance, ratio, np.full(len(rows), distance.shape[1]))
