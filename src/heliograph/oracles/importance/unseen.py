@@ -4,7 +4,7 @@
 thousandth of the mass and a tenth of the variance, and of 16,384 draws two show it, or none: then no spread of draws and no tail of
 weights tells of it. But every draw shows how near its output came. The inputs are sorted into shells by the size of what
 is averaged there, and in each shell the draws that came nearest say how many would reach the best output there is, and by
-that how much of an expectation may be missing (docs/decisions/0056-outcomes-too-rare-to-be-drawn.md).
+that how much of an expectation may be missing (docs/decisions/0057-outcomes-too-rare-to-be-drawn.md).
 """
 
 from __future__ import annotations
