@@ -1,7 +1,7 @@
 """Messages of operators that predict without saying how wrong they may be, checked against an oracle when a run ends.
 
 A few rows of every direction are asked about, and nothing is learned from the answers. What the predictions of these rows were
-wrong by stands for all of them (docs/decisions/0057).
+wrong by stands for all of them (docs/decisions/0058).
 """
 
 from __future__ import annotations
