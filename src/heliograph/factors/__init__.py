@@ -30,6 +30,7 @@ from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.maximum import Maximum
 from heliograph.factors.mixture import Mixture
 from heliograph.factors.multinomial import Multinomial
+from heliograph.factors.one_of import OneOf
 from heliograph.factors.ordinal import OrdinalLogit, OrdinalProbit
 from heliograph.factors.positive import GammaScale, Log
 from heliograph.factors.prior import Prior
@@ -80,6 +81,7 @@ __all__ = [
     "Multinomial",
     "MultivariateGaussianFactor",
     "NegativeBinomial",
+    "OneOf",
     "OrdinalLogit",
     "OrdinalProbit",
     "Poisson",

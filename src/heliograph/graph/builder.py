@@ -208,9 +208,9 @@ class Builder:
         """The last axis of scalar Gaussian variables as one vector, so that their posterior is joint."""
         return build(self, linear.stack, x)
 
-    def _black_box(self, factor: Factor, arguments: dict[str, Any]) -> Variable:
+    def _black_box(self, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Variable:
         """The output of a black-box factor, which calls this when it is called on variables."""
-        return build(self, functions.black_box, factor, arguments)
+        return build(self, functions.black_box, factor, arguments, observed)
 
     # ---- statements ---------------------------------------------------------------------------------------------
     def constrain(self, event: Variable) -> None:

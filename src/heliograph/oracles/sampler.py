@@ -39,6 +39,9 @@ class Sampler(NamedTuple):
     vectorized: bool = True  # it takes arrays with the samples along the first axis
     expensive: bool = False  # too expensive to be evaluated at every message
     impossible: Impossible | None = None  # where it gives NaN nothing can be: how often that was; None: NaN is an error
+    log_density: Callable[..., Any] | None = None  # of a value of the output, given first, and of the inputs by name
+    derivative: Callable[..., Any] | None = None  # of a function of one unknown number, by that number
+    counted: str | None = None  # the input that holds an observed count, where the output is whether the two are equal
 
     @property
     def child(self) -> str:
@@ -59,11 +62,13 @@ def sampler_of(
     vectorized: bool = True,
     expensive: bool = False,
     partial: bool = False,
+    log_density: Callable[..., Any] | None = None,
+    derivative: Callable[..., Any] | None = None,
 ) -> Sampler:
     """Describe `function` by its signature.
 
     A parameter named ``rng`` makes it stochastic, one named ``size`` receives the number of samples; neither is a port. With
-    `partial`, NaN says that nothing can be there.
+    `partial`, NaN says that nothing can be there. `log_density` and `derivative` are what else the user knows of it.
 
     >>> from heliograph.families import Gaussian
     >>> def step(x, drift, rng):
@@ -87,7 +92,8 @@ def sampler_of(
     if not inputs and not sized:
         raise ModelError(f"factor {name!r} has no inputs; give it a parameter named 'size', the number of samples")
     impossible = Impossible() if partial else None
-    return Sampler(name, function, inputs, output, stochastic, sized, vectorized, expensive, impossible)
+    made = Sampler(name, function, inputs, output, stochastic, sized, vectorized, expensive, impossible)
+    return made._replace(log_density=log_density, derivative=derivative)
 
 
 def _inner(function: Callable[..., Any]) -> Any:
@@ -187,7 +193,7 @@ def _call(rng: np.random.Generator, sampler: Sampler, arrays: Mapping[str, np.nd
     except Exception as error:
         raise _changes_its_input(sampler, error) or FactorError(
             f"factor {sampler.name!r} raised {type(error).__name__}: {error}; it was given {n} samples, "
-            f"the first of them {_show(arrays, 0)} (is it written for one sample at a time? say vectorized=False)"
+            f"the first of them {_show(arrays, 0)}{_ranges(arrays)} (is it written for one sample at a time? say vectorized=False)"
         ) from error
 
 
@@ -255,6 +261,12 @@ def _inside(family: type[Family], out: np.ndarray) -> np.ndarray:
     if family.chart == "logit":
         return np.where(out == 0, np.finfo(float).tiny, np.where(out == 1, np.nextafter(1.0, 0.0), out))
     return out
+
+
+def _ranges(arrays: Mapping[str, np.ndarray]) -> str:
+    """From where to where the inputs went: a simulator may raise at one that is absurd."""
+    plain = {k: a for k, a in arrays.items() if a.ndim == 1 and a.size > 1 and a.dtype.kind in "fiu"}
+    return "".join(f", {k} from {a.min():.4g} to {a.max():.4g}" for k, a in plain.items())
 
 
 def _show(arrays: Mapping[str, np.ndarray], i: int) -> str:

@@ -57,9 +57,9 @@ def log_gammas(shapes, mix):
 
 CASES = {
     1: (np.array([1.5]), np.eye(1), 15, 0.01),
-    2: (np.array([3.0, 2.0]), np.array([[1.0, 0.4], [0.0, 0.8]]), 30, 0.01),
+    2: (np.array([3.0, 2.0]), np.array([[1.0, 0.4], [0.0, 0.8]]), 25, 0.01),
     3: (np.array([4.0, 3.0, 6.0]), np.array([[1.0, 0.4, 0.1], [0.0, 0.8, -0.3], [0.2, 0.0, 1.0]]), 65, 0.01),
-    5: (np.array([4.0, 5.0, 6.0, 4.0, 40.0]), np.eye(5) + 0.2 * np.eye(5, k=1), 80, 0.02),
+    5: (np.array([4.0, 5.0, 6.0, 4.0, 40.0]), np.eye(5) + 0.2 * np.eye(5, k=1), 65, 0.02),
 }
 
 
@@ -72,9 +72,20 @@ def test_log_gamma_variables_have_their_known_integral_and_moments(d):
     found = whole.weights @ whole.u
     spread = np.sqrt(whole.weights @ (whole.u - found) ** 2)
     assert abs(whole.log_mass) < close
-    assert np.abs((found - mean) / sd).max() < 0.03
+    assert np.abs((found - mean) / sd).max() < (0.03 if d < 5 else 0.05)
     assert np.abs(spread / sd - 1).max() < 0.05
     assert known.effort.n_evaluations <= most
+
+
+@pytest.mark.parametrize(("d", "seed"), [(3, 10), (3, 12), (3, 14), (5, 0)])
+def test_steep_and_correlated_log_scales_have_their_known_integral(d, seed):
+    """Along coordinates these fall within a twentieth of a prior's width, along other directions within three widths."""
+    rng = np.random.default_rng(1000 * d + seed)
+    shapes = np.exp(rng.uniform(0.0, np.log(8.0), d))
+    log_density, mean, sd = log_gammas(shapes, np.eye(d) + 0.3 * rng.normal(size=(d, d)))
+    whole = explore(Known(log_density, d))
+    assert abs(whole.log_mass) < 0.1  # with steps along coordinates it was 3.9 to 278
+    assert np.abs((whole.weights @ whole.u - mean) / sd).max() < 0.1
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -113,7 +124,7 @@ def test_the_error_estimate_is_of_the_size_of_the_error(d):
         mix = np.eye(d) + 0.3 * rng.normal(size=(d, d))
         whole = explore(Known(log_gammas(shapes, mix)[0], d))
         ratios.append(estimated_error(whole).log_evidence / max(abs(whole.log_mass), 5e-4))
-    assert 1 / 4 < np.exp(np.mean(np.log(ratios))) < 4
+    assert 1 / 3 < np.exp(np.mean(np.log(ratios))) < 3
 
 
 def test_the_surrogate_goes_through_values_and_gradients():

@@ -27,6 +27,7 @@ from heliograph.graph.symbols import Values
 __all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
 
 _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
+_SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,8 @@ class Evaluator:
         point = replace(point, graph=run.compiled.graph, corrected=self._corrected(run))
         if not gradient:
             return point
-        slope, bend = self._derivatives(u, posterior.messages(), point.log_density)
+        derivatives = self._derivatives if first else self._slope
+        slope, bend = derivatives(u, posterior.messages(), point.log_density)
         return replace(point, gradient=slope, bend=bend)
 
     def _replay(self, u: np.ndarray) -> Replay:
@@ -200,6 +202,12 @@ class Evaluator:
         step = _STEP * self.width
         ends = np.array([[self._frozen(u + sign * s, messages) for sign in (1.0, -1.0)] for s in np.diag(step)])
         return (ends[:, 0] - ends[:, 1]) / (2.0 * step), (ends.sum(axis=1) - 2.0 * middle) / step**2
+
+    def _slope(self, u: np.ndarray, messages: Snapshot, middle: float) -> tuple[np.ndarray, None]:
+        """The same first derivatives by differences to one side, at half the cost."""
+        step = _SMALL_STEP * self.width
+        ends = np.array([self._frozen(u + s, messages) for s in np.diag(step)])
+        return (ends - middle) / step, None
 
     def _frozen(self, u: np.ndarray, messages: Snapshot) -> float:
         self.effort = self.effort._replace(n_frozen=self.effort.n_frozen + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -12,16 +11,17 @@ import numpy as np
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.black_box.arguments import bound
 from heliograph.factors.black_box.determinism import check_deterministic
 from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls
 from heliograph.factors.black_box.reporting import Account, FactorReport, draw, report_of
 from heliograph.factors.black_box.saving import read_into, save_factor
 from heliograph.families import EVERY_FAMILY, Family
-from heliograph.numerics.checks import as_real
 from heliograph.operators.protocol import Reply
 from heliograph.operators.registry import make_operator
 from heliograph.oracles import Answer, AutomaticOracle, Sampler, evaluate, make_oracle
+from heliograph.oracles.forms import found_by_roots
 
 __all__ = ["BlackBox"]
 
@@ -67,7 +67,7 @@ class BlackBox(Factor):
 
     # ---- as a function ------------------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """On variables: their child in the model. On arrays: the function's own value."""
+        """On variables: their child in the model, with what was ``observed=`` of it. On arrays: the function's own value."""
         models = [a.model for a in (*args, *kwargs.values()) if hasattr(a, "model")]
         if not models:
             messages = [a for a in (*args, *kwargs.values()) if isinstance(a, Family)]
@@ -76,43 +76,11 @@ class BlackBox(Factor):
                     f"factor {self.name!r} was called on a {type(messages[0]).__name__} message; call it on variables "
                     "or arrays, and ask for its messages with .message(to, incoming)"
                 )
-            return self.sampler.function(*args, **kwargs)
-        return models[0]._black_box(self, self._bound(args, kwargs))
-
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Arguments by port, with the function's own defaults."""
-        drawn = [p for p in ("rng", "size") if p in kwargs]
-        if drawn:
-            raise ModelError(f"factor {self.name!r}: {drawn} are given by the engine and not by the model")
-        parameters = inspect.signature(self.sampler.function).parameters
-        wanted = [parameters[p] for p in self.sampler.inputs]
-        try:
-            bound = inspect.Signature(wanted).bind(*args, **kwargs)
-        except TypeError as error:
-            raise ModelError(f"factor {self.name!r} takes {list(self.sampler.inputs)}: {error}") from None
-        bound.apply_defaults()
-        arguments = dict(bound.arguments)
-        shapes = [a.shape for a in arguments.values() if hasattr(a, "model")]
-        try:
-            plate = np.broadcast_shapes(*shapes)
-        except ValueError:
-            raise ModelError(f"factor {self.name!r}: variables of shapes {shapes} do not fit together") from None
-        for port, value in arguments.items():
-            if not hasattr(value, "model"):
-                shape = as_real(f"factor {self.name!r}: data at {port!r}", value).shape
-                self._note_rank(port, shape, plate)
-        return arguments
-
-    def _note_rank(self, port: str, shape: tuple[int, ...], plate: tuple[int, ...]) -> None:
-        """Data with more axes than the plate is one vector (or more) per message."""
-        if port in self.data_ranks or not plate or len(shape) <= len(plate):
-            return
-        if shape[: len(plate)] != plate:
-            raise ModelError(
-                f"factor {self.name!r}: data at {port!r} has shape {shape} beside variables of shape {plate}; give one "
-                f"value per message, or say data_ranks={{{port!r}: 1}} in @factor if one vector serves all"
-            )
-        self.data_ranks[port] = len(shape) - len(plate)
+            function = self.sampler.function
+            return (function if self.sampler.counted is None else function.function)(*args, **kwargs)
+        arguments, observed = bound(self, args, kwargs)
+        given = () if observed is None else (observed,)
+        return models[0]._black_box(self, arguments, *given)
 
     # ---- messages in a run --------------------------------------------------------------------------------------
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
@@ -120,7 +88,7 @@ class BlackBox(Factor):
         self.check_port(to)
         incoming = self._ordered(incoming)
         self._check(incoming)
-        operator = self.operator(options.operator)
+        operator = self.operator("ask" if found_by_roots(self.sampler, incoming) else options.operator)
         oracle = self._oracle(options.oracle)
         calls = OracleCalls(self, oracle, options.rng, options.executor, to, options.latest)
         try:
@@ -133,7 +101,7 @@ class BlackBox(Factor):
         self.n_evaluations += reply.n_evaluations
         self.account.add(reply, calls.seconds)
         self.seen[to] = incoming, setting
-        options.note(self, to, incoming[to], reply)
+        options.note(self, to, incoming, reply)
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,
@@ -240,7 +208,8 @@ class BlackBox(Factor):
         self._refuse_power(power)
         if options is None:
             return self.ask(incoming, oracle=oracle, seed=seed).log_z
-        learned = getattr(self.operator(options.operator), "log_z", None)
+        roots = found_by_roots(self.sampler, incoming)
+        learned = None if roots else getattr(self.operator(options.operator), "log_z", None)
         oracle = options.oracle if oracle is None else oracle
         if learned is None:
             return self.ask(incoming, oracle=oracle, seed=seed).log_z

@@ -7,7 +7,8 @@ from typing import Any
 
 from heliograph.errors import ModelError
 from heliograph.factors.black_box.box import BlackBox
-from heliograph.families import Family
+from heliograph.factors.black_box.counts import counted
+from heliograph.families import Bernoulli, Family
 from heliograph.oracles import sampler_of
 
 __all__ = ["factor"]
@@ -16,7 +17,7 @@ __all__ = ["factor"]
 def factor(
     function: Callable[..., Any] | None = None,
     *,
-    output: type[Family] | None = None,
+    output: type[Family] | type[int] | None = None,
     vectorized: bool = True,
     expensive: bool = False,
     partial: bool = False,
@@ -24,6 +25,8 @@ def factor(
     dimension: int | None = None,
     data_ranks: Mapping[str, int] | None = None,
     oracle: Any = None,
+    log_density: Callable[..., Any] | None = None,
+    derivative: Callable[..., Any] | None = None,
 ) -> Any:
     """Make a factor of a forward sampler: a function of samples along the first axis of its arguments.
 
@@ -33,6 +36,11 @@ def factor(
     value per message; `data_ranks` says how many axes a value has where that cannot be seen (1 for a vector). `oracle`
     is what answers for it unless a run says otherwise. With ``partial=True`` the function gives NaN where nothing can be (the
     square root of a negative number): such inputs are impossible, and counted in ``sampler.impossible``.
+
+    ``f(z, observed=y)`` observes the output (NaN: missing), as ``model.observe(f(z), y)`` does. With ``output=int`` the function
+    gives counts, which are always observed. Where the output is observed, `log_density` of (value, and the inputs by name)
+    serves in place of draws, for any number of inputs; a deterministic function of one unknown number needs none, and may have its
+    `derivative` (by that number, of the same arguments) given.
 
     >>> import numpy as np
     >>> from heliograph.families import Beta, Gaussian
@@ -48,11 +56,14 @@ def factor(
     """
     if function is not None and not callable(function):
         raise ModelError("@factor needs the family of the function's result: @factor(output=Beta)")
-    if output is None or not (isinstance(output, type) and issubclass(output, Family)):
+    if output is None or not (isinstance(output, type) and (output is int or issubclass(output, Family))):
         raise ModelError("@factor needs the family of the function's result, for example @factor(output=Gaussian)")
 
     def wrap(f: Callable[..., Any]) -> BlackBox:
-        sampler = sampler_of(f, output, name=name, vectorized=vectorized, expensive=expensive, partial=partial)
+        known = {"partial": partial, "log_density": log_density, "derivative": derivative}
+        family: Any = Bernoulli if output is int else output
+        sampler = sampler_of(f, family, name=name, vectorized=vectorized, expensive=expensive, **known)
+        sampler = counted(sampler) if output is int else sampler
         return BlackBox(sampler, dimension=dimension, data_ranks=data_ranks, oracle=oracle)
 
     return wrap if function is None else wrap(function)

@@ -14,9 +14,10 @@ import numpy as np
 from heliograph.factors.base import Incoming
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.factors.black_box.options import RunOptions
-from heliograph.families import MultivariateGaussian
+from heliograph.families import Family, MultivariateGaussian
 from heliograph.operators.protocol import Reply
 from heliograph.oracles import Sampler
+from heliograph.oracles.sampler import evaluate
 
 __all__ = ["JointBox", "joint_box"]
 
@@ -67,6 +68,36 @@ class JointBox(BlackBox):
         finally:
             self._count(before)
 
+    def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """``log`` of the factor at draws (n, S, d) of the vector, and of which components it is a function: all.
+
+        None where that is not one cheap evaluation for each: a function that is stochastic, expensive or partial, or has other
+        unknown inputs.
+        """
+        sampler = self.sampler
+        if sampler.stochastic or sampler.expensive or not sampler.vectorized or sampler.impossible is not None:
+            return None
+        n, draws, d = values.shape
+        rows = np.repeat(np.arange(n), draws)
+        given: dict[str, Any] = {}
+        for port in sampler.inputs:
+            known = incoming[port]
+            if port == self.port:
+                given[port] = values.reshape(-1, d)
+            elif isinstance(known, Family):
+                if known.point is None or not known.is_point.all():
+                    return None
+                given[port] = known.point[rows]
+            else:
+                given[port] = np.asarray(known)[rows]
+        out = evaluate(np.random.default_rng(0), sampler, given, n * draws)
+        self.box.n_evaluations += n * draws
+        message = incoming[self.child]
+        spoken = message.proper | message.is_point
+        log_t = np.zeros((n, draws))
+        log_t[spoken] = message[rows].log_density(out).reshape(n, draws)[spoken]
+        return log_t, np.arange(d)
+
     def _counts(self) -> tuple[int, int, int]:
         return self.n_asked, self.n_messages, self.n_evaluations
 
@@ -85,7 +116,9 @@ def _joint_sampler(sampler: Sampler, joined: tuple[str, ...], port: str) -> Samp
     """The same function of a vector and the other inputs."""
     inputs = [p for p in sampler.inputs if p not in joined[1:]]
     inputs[inputs.index(joined[0])] = port
-    return sampler._replace(function=_Split(sampler.function, joined, port), inputs=tuple(inputs))
+    log_density = None if sampler.log_density is None else _Split(sampler.log_density, joined, port)
+    function = _Split(sampler.function, joined, port)
+    return sampler._replace(function=function, inputs=tuple(inputs), log_density=log_density, derivative=None)
 
 
 class _Split:
@@ -99,8 +132,12 @@ class _Split:
         )
         self.__doc__ = function.__doc__
 
-    def __call__(self, **given: Any) -> Any:
+    def __call__(self, *values: Any, **given: Any) -> Any:
         vector = given.pop(self.port)
         one = vector.ndim == 1  # a sample at a time: plain numbers, as the function would have them
         parts = {name: float(vector[k]) if one else vector[..., k] for k, name in enumerate(self.joined)}
-        return self.function(**parts, **given)
+        return self.function(*values, **parts, **given)
+
+    def within(self, share: float) -> _Split:
+        """Of a function of counts: whether it gives a number within that share of the observed one."""
+        return _Split(self.function.within(share), self.joined, self.port)  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.oracles import Answer, AutomaticOracle, make_oracle
 from heliograph.oracles.answer import gather
+from heliograph.oracles.forms import ask_in_form, route_in_form
 
 __all__ = ["Latest", "OracleCalls", "oracle_named", "same_plates"]
 
@@ -110,7 +111,9 @@ class OracleCalls:
         oracle = self.oracle
         if precision is not None and dataclasses.is_dataclass(oracle) and hasattr(oracle, "precision"):
             oracle = dataclasses.replace(oracle, precision=precision)  # type: ignore[type-var]
-        return oracle.route(self.factor.sampler, incoming) if isinstance(oracle, AutomaticOracle) else (oracle, 0)
+        if not isinstance(oracle, AutomaticOracle):
+            return oracle, 0
+        return route_in_form(oracle, self.factor.sampler, incoming)
 
     def _share_out(
         self, parts: list[np.ndarray], work: list[tuple[Any, ...]], done: list[tuple[np.ndarray, Answer]]
@@ -153,7 +156,7 @@ def same_plates(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 
 def _answer(factor: Any, oracle: Any, seed: int, incoming: Mapping[str, Any]) -> Answer:
-    return oracle.ask(np.random.default_rng(seed), factor.sampler, incoming)
+    return ask_in_form(oracle, np.random.default_rng(seed), factor.sampler, incoming)
 
 
 def _gathered(done: list[tuple[np.ndarray, Answer]]) -> tuple[np.ndarray, Answer] | None:

@@ -29,6 +29,7 @@ from heliograph.graph.draft import Draft
 from heliograph.graph.language.arrays import components, total
 from heliograph.graph.language.children import Kind, as_gaussian, derived, fit, want
 from heliograph.graph.language.linear import express, known_rows, scale, shown, subtract, whole_of
+from heliograph.graph.language.statements import observe
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Affine
@@ -196,7 +197,7 @@ def greater(draft: Draft, a: Any, b: Any, less: bool = False) -> Quantity:
     return derived(draft, label, Positive(), {"x": gap}, {}, Kind(Bernoulli))
 
 
-def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any]) -> Quantity:
+def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Quantity:
     """The output of a black-box factor called on variables; plain arrays are data."""
     ports: dict[str, Quantity | np.ndarray] = {}
     data: dict[str, np.ndarray] = {}
@@ -207,4 +208,8 @@ def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any]) -> Quanti
             data[port] = check_number(factor.name, port, value)
     out = factor.families[factor.child][0]
     names = ", ".join(v.name for v in ports.values() if isinstance(v, Quantity))
-    return derived(draft, f"{factor.name}({names})", factor, ports, data, Kind(out, getattr(factor, "dimension", None)))
+    kind = Kind(out, getattr(factor, "dimension", None))
+    made = derived(draft, f"{factor.name}({names})", factor, ports, data, kind)
+    if observed is not None:
+        observe(draft, made, observed, None)
+    return made

@@ -13,6 +13,11 @@ _ENOUGH = 5e-3  # nats per dimension that the quadratic model still promises, be
 _LONGEST = 1.5  # widths of the prior that one step may go in any coordinate
 _FIRST = 0.5  # and the first step, when nothing is known of the curvature
 _SHORTEST = 1e-3  # of a step, below which a line search gives up
+_FARTHEST = 0.7  # widths of the prior that a look at the curvature goes in any coordinate
+_DIFFERENT = 5.0  # times the curvature that a climb saw, or a fifth of it: reason to measure it once more
+_BENT = 3.0  # times the mean curvature along a step, or a third of it: more than that no cubic is believed
+_HIGHER = 0.05  # nats that one of the points may be above what a climb took for the top
+_MEASURED = 3  # times, at the most
 _FLAT = 1.0 / 9.0  # least curvature that is believed: a standard deviation is at most 3 widths of the prior
 
 
@@ -134,29 +139,60 @@ def _updated(inverse: np.ndarray, moved: np.ndarray, turned: np.ndarray, fresh: 
 
 
 def whiten(evaluate: Evaluate, peak: Peak, width: np.ndarray) -> tuple[Frame, Evaluated]:
-    """Whitened coordinates at a mode, from gradients one standard deviation away on both sides.
+    """Whitened coordinates at a mode, from gradients about one standard deviation away along every direction.
 
-    Gives the frame, and the highest point seen.
+    The directions are those in which a climb saw unit curvature: along coordinates, a step of the size of a standard deviation
+    would go far down wherever two of them are correlated. Where the curvature turns out to be very different from what the climb
+    saw, or a point is higher than its top, it is measured once more, in directions of its own. Gives the frame, and the highest
+    point seen.
     """
     d, top = len(width), peak.top
     if d == 1 and peak.n_steps > 1:  # the last two gradients of a climb along a line have shown the curvature
         curvature = width**2 / peak.inverse[0]
         axes = (width / np.sqrt(np.maximum(curvature, _FLAT)))[:, None]
         return Frame(top.u, axes, curvature, curvature < _FLAT), top
-    away = np.clip(np.sqrt(np.diag(peak.inverse)), 0.05 * width, 0.7 * width)
-    hessian = np.zeros((d, d))
-    best = top
-    for k in range(d):
-        ends = [evaluate(top.u + sign * away[k] * np.eye(d)[k], True) for sign in (1.0, -1.0)]
-        good = [e for e in ends if np.isfinite(e.log_density)]
-        if len(good) == 2:
-            hessian[k] = (good[1].gradient - good[0].gradient) / (2.0 * away[k])
-        elif good:
-            hessian[k] = (top.gradient - good[0].gradient) / (good[0].u[k] - top.u[k])
-        else:
-            hessian[k, k] = 1.0 / away[k] ** 2
-        best = max([best, *good], key=lambda e: e.log_density)
-    scaled = 0.5 * (hessian + hessian.T) * np.outer(width, width)
-    values, vectors = np.linalg.eigh(scaled)
+    root = np.linalg.cholesky(peak.inverse)
+    for _ in range(_MEASURED):
+        root = root * np.minimum(1.0, _FARTHEST / np.max(np.abs(root) / width[:, None], axis=0))
+        hessian, seen = _curvature(evaluate, top, root)
+        best = max([top, *seen], key=lambda e: e.log_density)
+        back = np.linalg.inv(root)
+        frame = _frame(best.u, back.T @ hessian @ back, width)
+        found = np.linalg.eigvalsh(hessian)
+        as_seen = found[0] > 1.0 / _DIFFERENT and found[-1] < _DIFFERENT
+        if as_seen and best.log_density < top.log_density + _HIGHER:
+            break
+        root, top = frame.axes, best
+    return frame, best
+
+
+def _frame(centre: np.ndarray, hessian: np.ndarray, width: np.ndarray) -> Frame:
+    """Coordinates in which a curvature is 1, and no direction longer than is believed."""
+    values, vectors = np.linalg.eigh(hessian * np.outer(width, width))
     axes = width[:, None] * vectors / np.sqrt(np.maximum(values, _FLAT))
-    return Frame(best.u, axes, values, values < _FLAT), best
+    return Frame(centre, axes, values, values < _FLAT)
+
+
+def _curvature(evaluate: Evaluate, top: Evaluated, root: np.ndarray) -> tuple[np.ndarray, list[Evaluated]]:
+    """Minus the second derivatives at a point in the coordinates ``u = top.u + root @ z``, and the points that were looked at.
+
+    One point per direction: the values and the slopes at its two ends determine a cubic, and so the bend at the first of them.
+    """
+    d = len(root)
+    hessian, seen = np.zeros((d, d)), []
+    for k in range(d):
+        for sign in (1.0, -1.0):
+            there = evaluate(top.u + sign * root[:, k], True)
+            if np.isfinite(there.log_density):
+                break
+        if not np.isfinite(there.log_density):
+            hessian[k, k] = 1.0
+            continue
+        seen.append(there)
+        hessian[k] = sign * (top.gradient - there.gradient) @ root
+        rise = sign * float(top.gradient @ root[:, k])
+        mean = hessian[k, k]  # of the curvature, along the way
+        if mean > 0:
+            at_top = -2.0 * mean - 6.0 * (there.log_density - top.log_density - rise)
+            hessian[k, k] = np.clip(at_top, mean / _BENT, _BENT * mean)
+    return 0.5 * (hessian + hessian.T), seen

@@ -13,10 +13,10 @@ from heliograph.numerics.exploring.surrogate import fit
 
 __all__ = ["Flood", "flood", "spacing_of"]
 
-_SPACING = {1: 1.0, 2: 1.6, 3: 1.5, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
+_SPACING = {1: 1.0, 2: 1.6, 3: 1.55, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
 # share of the mass beyond the evaluated points, at the end
-_FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.1, 6: 0.1}
-_WEIGHED = 3  # dimensions up to which large values in the tails are followed; in more that takes too many points
+_FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.08, 6: 0.1}
+_WEIGHED = 3  # dimensions up to which tails are followed far; in more that takes too many points
 _ROUND = 4  # points that are evaluated at a time
 # chosen on eight schools with three priors and on Poisson random effects
 _SIDE = 0.008  # one dimension: share of the mass beyond the last rung of a side, at the end
@@ -24,6 +24,9 @@ _DROP = 1.2  # nats between two rungs in a tail
 _CLIFF = 4.0  # nats between two rungs that call for one between them
 _COUNTS = 4.0  # nats below the top, where the higher of the two still holds something
 _NARROW = 0.3  # distance of two rungs that are close enough, whatever falls between them
+# of the way from what the surrogate predicts to a straight continuation; chosen on random densities of log scales
+_STRAIGHT = 0.3
+_FALLS = 0.35  # nats from a place to the next one behind it, at the least
 _DEEP = 25.0  # nats below the top, beyond which a point tells nothing of the mass
 
 EvaluateMany = Callable[[Sequence[np.ndarray]], Sequence[Evaluated]]
@@ -179,13 +182,29 @@ def _promise(
     z = frame.whitened(np.array([e.u for e in use]))
     lp = np.array([e.log_density for e in use])
     z, first = np.unique(np.round(z, 6), axis=0, return_index=True)
-    rest = fit(z, lp[first] - top + 0.5 * (z**2).sum(axis=1))
+    slopes = np.array([use[k].gradient for k in first]) @ frame.axes + z
+    rest = fit(z, lp[first] - top + 0.5 * (z**2).sum(axis=1), slopes)
     places = h * np.array(front, dtype=float).reshape(-1, z.shape[1])
     guess = rest.at(places) - 0.5 * (places**2).sum(axis=1)
     parents = np.array([_parents(p, reached) for p in front]) - top
     guess = np.clip(guess, parents - 4.0 * h**2 - 8.0, parents + 0.5)  # no leap up or down in one spacing
     mass = float(np.exp(np.array([e.log_density for e in reached.values()]) - top).sum())
-    return mass, np.exp(guess)
+    if z.shape[1] > _WEIGHED:
+        return mass, np.exp(guess)
+    guess = guess + _STRAIGHT * np.maximum(np.array([_straight(p, reached) for p in front]) - top - guess, 0.0)
+    behind = 1.0 / (1.0 - np.exp(np.minimum(guess - parents, -_FALLS)))  # if it goes on to fall as it does here
+    return mass, np.exp(guess) * behind
+
+
+def _straight(place: Place, reached: dict[Place, Evaluated]) -> float:
+    """The highest log density at a place if it goes on from two before it in a straight line."""
+    found = -np.inf
+    for k in range(len(place)):
+        for step in (-1, 1):
+            one, two = ((*place[:k], place[k] + j * step, *place[k + 1 :]) for j in (1, 2))
+            if one in reached and two in reached and np.isfinite(reached[two].log_density):
+                found = max(found, 2.0 * reached[one].log_density - reached[two].log_density)
+    return found
 
 
 def _parents(place: Place, reached: dict[Place, Evaluated]) -> float:

@@ -63,7 +63,7 @@ def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np
 
     length = np.linalg.norm(z, axis=1)
     ray = z / np.maximum(length, 1e-300)[:, None]
-    edge = np.maximum((ray @ places.T).max(axis=1), 0.0)
+    edge = _edge(ray, places, spacing)
     out = length > edge
     value = inside(z)
     if out.any():
@@ -75,6 +75,16 @@ def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np
         slope = (at_edge - before) / step + 0.5 * bend * step
         value[out] = at_edge + np.minimum(slope, _SLOWEST) * beyond + 0.5 * bend * beyond**2
     return value
+
+
+def _edge(ray: np.ndarray, places: np.ndarray, spacing: float) -> np.ndarray:
+    """How far along every ray the surrogate is believed: to the last evaluated point that the ray passes within a spacing.
+
+    A single point far out, which another climb has left, says nothing of the rays that miss it.
+    """
+    along = ray @ places.T
+    beside = (places**2).sum(axis=1) - along**2
+    return np.maximum(np.where(beside <= spacing**2, along, 0.0).max(axis=1), 0.0)
 
 
 def _lattice(places: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:

@@ -21,25 +21,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heliograph.errors import ModelError, OracleWarning
-from heliograph.operators.learned import decide
+from heliograph.operators.learned import decide, records
 from heliograph.operators.learned.calibration import Calibration
 from heliograph.operators.learned.lattice import Sample
 from heliograph.operators.learned.learn import compare, statement_of
 from heliograph.operators.learned.memory import Group, Memory, nobody
 from heliograph.operators.learned.outcome import Outcome, answered
 from heliograph.operators.learned.predict import Correction
-from heliograph.operators.learned.records import (
-    ALONE,
-    Beside,
-    Costs,
-    Decision,
-    Forecast,
-    Kind,
-    Prediction,
-    Settled,
-    Task,
-    View,
-)
+from heliograph.operators.learned.records import ALONE, Beside, Costs, Decision, Kind, Prediction, Settled, Task, View
 from heliograph.operators.learned.shortcut import Shortcut, note_settled, read, sample_of
 from heliograph.operators.learned.view import POINT, WILD, kinds_of, rows_at
 from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, Reply, Setting, State, rows_of
@@ -139,7 +128,10 @@ class Learned:
         """Settle some rows by what the process says of them, or an oracle; what comes of it joins `outcome`."""
         for kind, some in kinds_of(seen):
             of_kind, incoming = rows if some is None else rows[some], rows_at(seen, some)
-            if WILD in kind.values() or (task.to is not None and kind[task.to] == POINT):
+            if task.to is not None and kind[task.to] == POINT:  # what is known is known, whatever the factor says
+                outcome.add(Settled(of_kind, incoming[task.to], np.zeros(len(of_kind))))
+                continue
+            if WILD in kind.values():
                 # nothing to learn from: what an oracle makes of it is all there is
                 outcome.add(answered(of_kind, statement_of(task.ask(incoming), task.to)))
                 self.n_asked += len(of_kind)
@@ -172,7 +164,7 @@ class Learned:
                     found.append(known.accept(rest, view, prediction, decision))
                     task.costs.seconds_prediction += time.perf_counter() - started
                     break
-                forecast = Forecast(prediction.mean[chosen], decision.kl[chosen] / known.calibration.factor)
+                forecast = records.Forecast(prediction.mean[chosen], decision.kl[chosen] / known.calibration.factor)
             rows = chosen if rest is None else rest[chosen]
             found.append(self._ask(task, group, rows, forecast, auditing))
             rest = np.setdiff1d(np.arange(len(group.view.inputs)) if rest is None else rest, rows, assume_unique=True)
@@ -211,7 +203,9 @@ class Learned:
         prediction = group.known.predict(group.view, self.novelty, decide.FINEST_SHARE * task.tolerance)
         return sample_of(group, prediction, made[task.to])
 
-    def _ask(self, task: Task, group: Group, rows: np.ndarray, forecast: Forecast | None, auditing: bool) -> Settled:
+    def _ask(
+        self, task: Task, group: Group, rows: np.ndarray, forecast: records.Forecast | None, auditing: bool
+    ) -> Settled:
         """Ask about rows, learn before anything else can happen, and keep the oracle's own beliefs."""
         incoming, known = rows_of(group.incoming, rows), group.known
         precision = decide.label_precision(task.tolerance)

@@ -15,6 +15,7 @@ import numpy as np
 
 from heliograph.families import Family
 from heliograph.families.charts import density_chart_of
+from heliograph.oracles.forms import DensityForm
 from heliograph.oracles.references.line_reference import one_unknown
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, several_unknown
 from heliograph.oracles.references.output import serves_output
@@ -33,11 +34,33 @@ def reference_of(sampler: Sampler) -> Refer | None:
     What it gives takes rows that are alike: at each port all point masses, all uniform or all proper. The last argument
     names the port in question; None asks for log Z.
     """
-    if sampler.stochastic or sampler.expensive or not serves_output(sampler.output):
+    if sampler.expensive:
+        return None
+    if sampler.log_density is not None:
+        return _refer_by_density(sampler)
+    if sampler.stochastic or not serves_output(sampler.output):
         return None
 
     def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
         return _refer(rng, sampler, incoming, to)
+
+    return refer
+
+
+def _refer_by_density(sampler: Sampler) -> Refer:
+    """The way to refer messages of a factor whose output has a log density where it is observed."""
+    plain = reference_of(sampler._replace(log_density=None))
+
+    def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
+        if incoming[sampler.child].point is None or not incoming[sampler.child].is_point.all():
+            return None if plain is None else plain(rng, incoming, to)
+        form = DensityForm(sampler, incoming)
+        found = _refer(rng, form.sampler, form.incoming, to)
+        if found is not None and len(form.raise_ceiling()):  # looked at once more, from higher up
+            found = _refer(rng, form.sampler, form.incoming, to)
+        if found is None or found.log_z is None:
+            return found
+        return found._replace(log_z=found.log_z + form.ceiling + 0.5 * np.log(2 * np.pi))
 
     return refer
 

@@ -1,0 +1,76 @@
+"""The arguments of a black box called on variables, by port."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from heliograph.errors import ModelError
+from heliograph.factors.black_box.counts import event_of
+from heliograph.numerics.checks import as_real
+from heliograph.oracles import Sampler
+
+__all__ = ["bound"]
+
+
+class Called(Protocol):
+    """What is read of a factor here."""
+
+    name: ClassVar[str]
+    sampler: Sampler
+    data_ranks: ClassVar[dict[str, int]]
+
+
+def bound(factor: Called, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Arguments by port, with the function's own defaults, and what was observed of the output (None: nothing)."""
+    sampler, observed = factor.sampler, None
+    if "observed" not in sampler.inputs:
+        kwargs = dict(kwargs)
+        observed = kwargs.pop("observed", None)
+    if sampler.counted is not None and observed is None:
+        raise ModelError(
+            f"factor {factor.name!r} gives counts, for which there are no messages: say what was observed, "
+            f"{factor.name}(..., observed=y), NaN where nothing was; counts that are not observed need output=hg.Categorical"
+        )
+    arguments = _arguments(factor, args, kwargs, [p for p in sampler.inputs if p != sampler.counted])
+    if sampler.counted is not None:
+        arguments[sampler.counted], observed = event_of(factor.name, observed)
+    return arguments, observed
+
+
+def _arguments(factor: Called, args: tuple[Any, ...], kwargs: dict[str, Any], ports: list[str]) -> dict[str, Any]:
+    drawn = [p for p in ("rng", "size") if p in kwargs]
+    if drawn:
+        raise ModelError(f"factor {factor.name!r}: {drawn} are given by the engine and not by the model")
+    parameters = inspect.signature(factor.sampler.function).parameters
+    wanted = [parameters[p] for p in ports]
+    try:
+        found = inspect.Signature(wanted).bind(*args, **kwargs)
+    except TypeError as error:
+        raise ModelError(f"factor {factor.name!r} takes {ports}: {error}") from None
+    found.apply_defaults()
+    arguments = dict(found.arguments)
+    shapes = [a.shape for a in arguments.values() if hasattr(a, "model")]
+    try:
+        plate = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ModelError(f"factor {factor.name!r}: variables of shapes {shapes} do not fit together") from None
+    for port, value in arguments.items():
+        if not hasattr(value, "model"):
+            shape = as_real(f"factor {factor.name!r}: data at {port!r}", value).shape
+            _note_rank(factor, port, shape, plate)
+    return arguments
+
+
+def _note_rank(factor: Called, port: str, shape: tuple[int, ...], plate: tuple[int, ...]) -> None:
+    """Data with more axes than the plate is one vector (or more) per message."""
+    if port in factor.data_ranks or not plate or len(shape) <= len(plate):
+        return
+    if shape[: len(plate)] != plate:
+        raise ModelError(
+            f"factor {factor.name!r}: data at {port!r} has shape {shape} beside variables of shape {plate}; give one "
+            f"value per message, or say data_ranks={{{port!r}: 1}} in @factor if one vector serves all"
+        )
+    factor.data_ranks[port] = len(shape) - len(plate)
