@@ -20,7 +20,7 @@ class BetaMean(Factor):
 
     The belief of the mean matches ``E log`` and ``E log(1 - .)``; that of p its mean and variance, since ``E log p`` does not exist
     for a mean that may be near 0, as under Beta(1, 1), where no success was seen. Exact where the mean is a point mass. Where a
-    message leaves no tilted distribution (an improper one at the mean, one at p that grows towards 0 or 1) the message sent is uniform.
+    message leaves no tilted distribution (an improper one at the mean, one at p that grows towards 0 or 1) the message is uniform.
 
     >>> f = BetaMean()
     >>> f.message("p", {"mean": Beta.point_mass(0.25), "concentration": 8.0, "p": Beta(1.0, 1.0)})

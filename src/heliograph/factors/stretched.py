@@ -5,7 +5,7 @@ Given the scale, x and out are Gaussian; the scale itself has the tilted density
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class ScaledGaussian(Factor):
         m, v = np.where(plain, other.mean, 0.0), np.where(plain, other.variance, 0.0)
         shift, precision = (np.where(plain, n, 0.0) for n in out.naturals)
         sent = Gaussian.from_naturals((shift * m, precision * (m**2 + v)))
-        return sent if plain.all() else sent.where(plain, self.message(to, incoming))
+        return sent if plain.all() else sent.where(plain, cast(Gaussian, self.message(to, incoming)))
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """Its own port too, unless the scale is known."""
