@@ -12,6 +12,7 @@ from heliograph.factors.incoming import as_message
 from heliograph.factors.integrals.label import label_log_z, label_site
 from heliograph.factors.integrals.logistic import logistic_gap, logistic_tilt
 from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site, mixed
+from heliograph.factors.labelled import OfScore
 from heliograph.families import Bernoulli, Beta, Family, Gaussian
 
 __all__ = ["Logistic", "LogisticBernoulli"]
@@ -20,7 +21,7 @@ _FARTHEST = 300.0
 _SMALLEST = 1e-130
 
 
-class LogisticBernoulli(Factor):
+class LogisticBernoulli(OfScore):
     """``P(y = 1) = sigmoid(z)``.
 
     A soft y mixes both labels. An improper cavity of z leaves nothing to normalise (the sigmoid tends to 1 on one
@@ -32,10 +33,7 @@ class LogisticBernoulli(Factor):
     """
 
     name = "logistic_bernoulli"
-    families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"z": "quadrature", "y": "quadrature"}
-    ignores_own = ("y",)
-    powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         z, y = as_message(self, incoming, "z"), as_message(self, incoming, "y")
