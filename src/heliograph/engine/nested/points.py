@@ -29,7 +29,9 @@ from heliograph.numerics.remembering import Memory, remembering
 __all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
 
 _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
-_LOOSER = 10.0  # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
+_LOOSER = (
+    10.0  # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
+)
 _SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width
 
 

@@ -83,7 +83,9 @@ def place(plan: Plan, rows: Rows, *, queried: bool = True) -> Placed:
     key = None
     if is_remembering():
         pattern = pattern_of(rows.indptr, rows.indices)
-        key = None if pattern is None else (id(plan), rows.width, queried, pattern)  # the plan is kept, too: its id stays
+        key = (
+            None if pattern is None else (id(plan), rows.width, queried, pattern)
+        )  # the plan is kept, too: its id stays
     places = recalled("places", key, lambda: _places(plan, rows, queried))
     product = rows.values[places.first] * rows.values[places.second]
     to_values = places.to_values.filled(places.up * product)
