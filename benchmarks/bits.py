@@ -43,7 +43,8 @@ def experiment(name: str, seed: int) -> object:
     """The results of one experiment, by the command."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        command = ["reproduce", name, "--methods", "learned,kjit", "--seed", str(seed), "--out", folder]
+        methods = "learned,kjit (text),kjit (program)"
+        command = ["reproduce", name, "--methods", methods, "--seed", str(seed), "--out", folder]
         program = "from heliograph.cli import app; app()"
         subprocess.run([sys.executable, "-c", program, *command, "--json", str(out)], check=True, capture_output=True)
         return without_times(json.loads(out.read_text()))

@@ -1,8 +1,8 @@
 """Break the paper's code on purpose, one line at a time, and see that a test notices.
 
 Run ``python benchmarks/mutations.py`` (or with words that the names of some mutations contain). Each mutation is applied to a
-copy of the tree, and the tests that ought to catch it are run there; a mutation that they let pass is a hole. Every text to be
-replaced has to stand exactly once in its file, so that a mutation cannot silently do nothing.
+copy of the tree, and the tests that ought to catch it, which have to pass without it, are run there; a mutation that they let pass
+is a hole. Every text to be replaced has to stand exactly once in its file, so that a mutation cannot silently do nothing.
 """
 
 from __future__ import annotations
@@ -218,16 +218,21 @@ def caught_by(folder: Path, mutation: Mutation) -> tuple[bool, str]:
         f"{mutation.name}: the text stands {text.count(mutation.old)} times in {mutation.file}"
     )
     path.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
-    shared = os.environ.get("HELIOGRAPH_SHARED", str(ROOT.parent / "shared"))
-    env = {**os.environ, "PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1", "HELIOGRAPH_SHARED": shared}
-    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutation.tests]
     try:
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+        return failure(folder, mutation.name, mutation.tests)
     finally:
         path.write_text(text, encoding="utf-8")
+
+
+def failure(folder: Path, name: str, tests: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether one of the tests fails, and which one first."""
+    shared = os.environ.get("HELIOGRAPH_SHARED", str(ROOT.parent / "shared"))
+    env = {**os.environ, "PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1", "HELIOGRAPH_SHARED": shared}
+    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=1800)
     first = next((line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
     if done.returncode not in (0, 1):
-        raise SystemExit(f"{mutation.name}: the tests did not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise SystemExit(f"{name}: the tests did not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.returncode == 1 and bool(first), first.split(" - ")[0].removeprefix("FAILED ")
 
 
@@ -237,6 +242,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy_of(folder)
+        broken, first = failure(folder, "nothing changed", tuple(sorted({t for m in wanted for t in m.tests})))
+        if broken:
+            raise SystemExit(f"{first} fails with nothing changed, so that it would catch anything")
         for mutation in wanted:
             start = time.perf_counter()
             caught, first = caught_by(folder, mutation)

@@ -1,8 +1,8 @@
 """Item response with two parameters (2PL): abilities, difficulties and discriminations from right and wrong answers.
 
-The logit is a product of two unknowns, so EP treats ability and discrimination as independent beside each answer, and `infer` warns
-of the loop. Beside NUTS (10,000 draws) the means are within .06 sd; the deviations of slopes are .87 to .97 of NUTS's, those of
-intercepts .88 to .98, those of abilities .96 to 1.01: the items' deviations are too small by a tenth or so.
+The logit is a product of two unknowns plus a third; all are joint. Beside NUTS (10,000 draws) the means are within .05 sd; the
+deviations of slopes are .87 to .96 of NUTS's, since EP takes the product for Gaussian before the logit sees it, those of intercepts
+.93 to 1.00, those of abilities .96 to 1.01.
 """
 
 import numpy as np

@@ -19,8 +19,8 @@ from heliograph.errors import AccuracyWarning, ConvergenceWarning
 HERE = Path(__file__).parent
 FOLDER = HERE.parent.parent / "examples"
 SAMPLED = json.loads((HERE / "nuts.json").read_text())
-LOOPS = {"item_response", "clutter", "matrix_factorisation"}  # products and mixtures, of which `infer` warns
-SMALLER = {("item_response", "slope"): 0.85, ("item_response", "intercept"): 0.85}  # deviations, as its page says
+LOOPS = {"clutter", "matrix_factorisation"}  # products and mixtures, of which `infer` warns
+SMALLER = {("item_response", "slope"): 0.85, ("item_response", "intercept"): 0.92}  # deviations, as its page says
 
 
 def load(name):

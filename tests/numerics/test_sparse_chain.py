@@ -8,15 +8,14 @@ from heliograph.numerics.sparse import make_rows
 
 
 def _smoother(y, innovation, prior):
-    """Means, variances and log evidence of a random walk seen with unit noise, step by step."""
+    """Means and variances of a random walk seen with unit noise, step by step."""
     wide = np.longdouble
-    m, p, evidence = wide(0), wide(prior), wide(0)
+    m, p = wide(0), wide(prior)
     before, after = [], []
     for t, seen in enumerate(y):
         p = p + (wide(innovation) if t else wide(0))
         before.append((m, p))
         total, error = p + 1, wide(seen) - m
-        evidence -= (np.log(2 * np.pi * total) + error * error / total) / 2
         m, p = m + p / total * error, p / total
         after.append((m, p))
     smooth = [after[-1]]
@@ -27,7 +26,7 @@ def _smoother(y, innovation, prior):
             (after[t][0] + gain * (late[0] - before[t + 1][0]), after[t][1] + gain**2 * (late[1] - before[t + 1][1]))
         )
     mean, variance = np.array(smooth[::-1], dtype=wide).T
-    return mean.astype(float), variance.astype(float), float(evidence)
+    return mean.astype(float), variance.astype(float)
 
 
 @pytest.mark.parametrize(("innovation", "prior"), [(1e-6, 1.0), (1e-8, 1e6), (1.0, 1e6)])
@@ -45,8 +44,6 @@ def test_a_stiff_chain_is_exact_to_eight_digits(innovation, prior):
     factor = sparse.factorise(plan, sum(sparse.gram(p, tau) for p, tau in zip(placed, taus, strict=True)))
     right = sum(sparse.information(p, tau, np.zeros(p.n_rows)) for p, tau in zip(parts, taus, strict=True))
     mean = sparse.solve(factor, right)
-    truth, variance, evidence = _smoother(y, innovation, prior)
+    truth, variance = _smoother(y, innovation, prior)
     np.testing.assert_allclose(mean, truth, rtol=1e-8)
     np.testing.assert_allclose(sparse.variances(sparse.invert(factor), placed[2]), variance, rtol=1e-8)
-    found = sparse.gaussian_log_evidence(factor, mean, list(zip(parts, taus, strict=True)))
-    np.testing.assert_allclose(found, evidence, rtol=1e-8)

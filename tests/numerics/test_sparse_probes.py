@@ -141,19 +141,6 @@ def test_an_indefinite_precision_is_refused(vector):
         _estimate(model._replace(tau=tau), 64)
 
 
-def test_a_dense_prior_of_a_vector_counts_too():
-    model = case(6, "tree", 30, vector=4)
-    parts, vector = [model.prior, model.sites], np.arange(30, 34)
-    root = np.random.default_rng(0).normal(size=(4, 4))
-    prober = sparse.prepare(np.random.default_rng(0), sparse.analyse(parts, model.vectors), parts)
-    more = sparse.core_precision(prober.plan, vector, root @ root.T)
-    right = sparse.information(model.sites, model.tau, model.nu)
-    found = sparse.estimate(prober, [model.prior_tau, model.tau], right, more=more)
-    precision = dense_precision(model)
-    precision[30:, 30:] += root @ root.T
-    np.testing.assert_allclose(found.mean, np.linalg.solve(precision, right), rtol=1e-7, atol=1e-8)
-
-
 def test_negative_curvature_behind_a_positive_diagonal_is_refused():
     prior, difference = make_rows(2, [0, 1], [0, 1]), make_rows(2, [0, 0], [0, 1], [1.0, -1.0])
     plan = sparse.analyse([prior, difference])

@@ -88,25 +88,6 @@ def test_rows_may_have_their_own_noise():
     np.testing.assert_allclose(bl.log_evidence(posterior), dense, rtol=1e-10)
 
 
-@pytest.mark.parametrize("noise", [1e-6, 1e-2])
-def test_merging_two_regressions_is_one_that_saw_all_rows(noise):
-    x, y = cosine_rows(500, 60)
-    both = bl.merge(bl.fit(x[:130], y[:130], 10.0, noise), bl.fit(x[130:], y[130:], 10.0, noise))
-    one = bl.fit(x, y, 10.0, noise)
-    np.testing.assert_allclose(both.mean, one.mean, atol=1e-8 * np.abs(one.mean).max())
-    np.testing.assert_allclose(both.covariance, one.covariance, atol=1e-8 * one.covariance.max())
-    np.testing.assert_allclose(bl.log_evidence(both), bl.log_evidence(one), rtol=1e-8)
-    more = bl.update(both, x[0], y[0])
-    np.testing.assert_allclose(more.mean, bl.update(one, x[0], y[0]).mean, atol=1e-8 * np.abs(one.mean).max())
-
-
-def test_merging_with_a_regression_that_saw_nothing_changes_nothing():
-    x, y = cosine_rows(40, 60)
-    one = bl.fit(x, y, 1.0, 1e-3)
-    both = bl.merge(one, bl.prior(60, 2, 1.0, 1e-3))
-    np.testing.assert_allclose(both.mean, one.mean, atol=1e-10)
-
-
 def test_float32_prediction_is_close_and_its_variance_is_never_negative():
     x, y = cosine_rows(3000, 100)
     posterior = bl.fit(x, y, 1.0, 1e-6)
@@ -151,6 +132,4 @@ def test_wrong_sizes_and_variances_are_refused_in_words():
         bl.update(bl.prior(5, 2), np.zeros((1, 4)), np.zeros((1, 2)))
     with pytest.raises(ModelError, match="must be positive"):
         bl.prior(5, 2, prior_variance=0.0)
-    with pytest.raises(ModelError, match="merged"):
-        bl.merge(bl.prior(5, 2), bl.prior(4, 2))
     assert bl.predict(bl.prior(5, 2), np.zeros((0, 5)))[0].shape == (0, 2)

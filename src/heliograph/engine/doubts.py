@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
+from heliograph.engine.curved import Curved
 from heliograph.engine.posterior import Posterior
 from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.graph.loops import variables_in_loops
 from heliograph.graph.records import Graph
+from heliograph.numerics.checks import listed
 
 __all__ = ["warn_of_doubts"]
 
@@ -17,7 +20,7 @@ _NAMED = 6  # variables that a sentence names
 _CALLER = 5  # frames from a warning to the line that called `infer`
 
 
-def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None:
+def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float, curved: Sequence[Curved] = ()) -> None:
     """Warn of everything that a user should know before trusting the posterior."""
     if posterior.unsent.n_failed:
         warnings.warn(posterior.status, OracleWarning, stacklevel=_CALLER)
@@ -25,13 +28,15 @@ def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None
         warnings.warn(f"not converged: {posterior.status}", ConvergenceWarning, stacklevel=_CALLER)
     loops = variables_in_loops(graph)
     if loops:
-        names = ", ".join(repr(name) for name in loops[:_NAMED]) + (", ..." if len(loops) > _NAMED else "")
         warnings.warn(
-            f"variables {names} are factorised in a loop: correlations are lost, so that their standard deviations, and those "
-            "of what depends on them, may be too small and the evidence off; one vector with X @ w keeps its correlations",
+            f"variables {listed(loops, _NAMED)} are factorised in a loop: correlations are lost, so that their standard "
+            "deviations, and those of what depends on them, may be too small and the evidence off; one vector with X @ w "
+            "keeps its correlations",
             AccuracyWarning,
             stacklevel=_CALLER,
         )
+    for one in curved:
+        warnings.warn(_of_curved(one), AccuracyWarning, stacklevel=_CALLER)
     if np.isnan(posterior.error_estimate):
         warnings.warn(
             "this operator predicts messages without saying how wrong they may be, so nothing is known of the posterior's "
@@ -46,3 +51,15 @@ def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float) -> None
             AccuracyWarning,
             stacklevel=_CALLER,
         )
+
+
+def _of_curved(one: Curved) -> str:
+    beginning = (
+        f"{one.names} meet in products, maxima or functions that bend their posterior, which EP takes for Gaussian: "
+    )
+    if np.isnan(one.ratio):
+        return beginning + "draws of it are too unlike the posterior to say how wrong that is; compare with a sampler"
+    return beginning + (
+        f"by weighted draws a standard deviation is {one.ratio:.2g} times what EP says, and a mean {one.shift:.2g} standard "
+        "deviations off"
+    )

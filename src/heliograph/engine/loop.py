@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from heliograph.engine.compiled import compile_model
 from heliograph.engine.contradictions import check_possible
+from heliograph.engine.curved import curved_sites
 from heliograph.engine.doubts import warn_of_doubts
 from heliograph.engine.gated.inference import infer_gated
 from heliograph.engine.gated.posterior import GatedPosterior
@@ -94,8 +95,10 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
         run = _checked_run(model, options)
         info, converged = deque(shown(run.sweeps(), run.trace, options.progress), maxlen=1).pop()
         check_possible(run.compiled.graph, run.compiled.plates, run.tables)
-        posterior = run.posterior(info, converged)
-    warn_of_doubts(run.compiled.graph, posterior, options.tolerance)
+        posterior = run.posterior(info, converged, options.audit)
+        asked = run.trace.n_asked > 0  # functions that were known before are not evaluated again
+        curved = curved_sites(run.compiled, run.tables, asked) if converged else ()
+    warn_of_doubts(run.compiled.graph, posterior, options.tolerance, curved)
     return posterior
 
 

@@ -32,7 +32,6 @@ class GaussianSample(Factor):
     """
 
     name = "gaussian_sample"
-    ports = ("mean", "precision")
     families: ClassVar = {"mean": (Gaussian,), "precision": (Gamma,)}
     how: ClassVar = {"mean": "quadrature over precision", "precision": "quadrature"}
     powers = True

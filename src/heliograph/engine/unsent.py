@@ -8,6 +8,7 @@ import numpy as np
 
 from heliograph.engine.schedule import Task
 from heliograph.graph.records import Graph
+from heliograph.numerics.checks import listed
 
 __all__ = ["Unsent"]
 
@@ -71,7 +72,7 @@ class Unsent:
                 continue
             plate = graph.plates[task.plate]
             node = graph.nodes[plate.edges[task.to].node]
-            shown = ", ".join(str(k) for k in bad[:_NAMED]) + (", ..." if len(bad) > _NAMED else "")
+            shown = listed(bad.tolist(), _NAMED)
             rows = f"row {shown}" if len(bad) == 1 else f"rows {shown}"
             parts.append(
                 f"{len(bad)} of {len(r.failed)} messages of factor {plate.factor.name!r} to variable {node.name!r} ({rows})"

@@ -61,7 +61,6 @@ def _algebra(message: Family) -> _Algebra:
 class _Signed(Factor):
     """``out = a + sign b``; the two factors below fix the sign."""
 
-    ports = ("a", "b", "out")
     families: ClassVar = {"a": _BOTH, "b": _BOTH, "out": _BOTH}
     how: ClassVar = {"a": "closed form", "b": "closed form", "out": "closed form"}
     ignores_own = ("a", "b", "out")
@@ -69,7 +68,6 @@ class _Signed(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The convolution of the other two messages; uniform where it diverges."""
-        self.check_port(to)
         first, second, c, d = {  # to = c first + d second
             "out": ("a", "b", 1.0, self.sign),
             "a": ("out", "b", 1.0, -self.sign),
@@ -100,14 +98,12 @@ class Difference(_Signed):
 class _OfConstant(Factor):
     """``out`` is x and a fixed constant per element; the two factors below say how."""
 
-    ports = ("x", "constant", "out")
     families: ClassVar = {"x": _BOTH, "constant": (), "out": _BOTH}
     how: ClassVar = {"x": "closed form", "out": "closed form"}
     ignores_own = ("x", "out")
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The other end's message, seen through the map or its inverse."""
-        self.check_port(to)
         c = as_data(self, incoming, "constant")
         m = as_message(self, incoming, "x" if to == "out" else "out")
         return self._forwards(m, c) if to == "out" else self._backwards(m, c)

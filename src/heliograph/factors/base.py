@@ -35,7 +35,9 @@ class Factor:
     """
 
     name: ClassVar[str] = ""
-    ports: ClassVar[tuple[str, ...]] = ()  # parents first, the child last
+    ports: ClassVar[
+        tuple[str, ...]
+    ] = ()  # parents first, the child last: the keys of `families`, unless a class says otherwise
     families: ClassVar[dict[str, tuple[type[Family], ...]]] = {}  # port -> families it takes; () for data only
     how: ClassVar[dict[str, str]] = {}  # port -> how its message is computed: "closed form", "quadrature", ...
     data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
@@ -51,6 +53,8 @@ class Factor:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "families" in vars(cls) and "ports" not in vars(cls):
+            cls.ports = tuple(cls.families)
         cls.begins = cls.mean_field is not Factor.mean_field
         if not cls.learns:  # what a black box fails at, its oracle says itself, row by row
             for name in ("message", "belief", "log_z", "mean_field"):

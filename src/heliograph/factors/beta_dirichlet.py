@@ -20,14 +20,12 @@ class BetaFactor(Factor):
     """``Beta(p; a, b)`` with a and b given."""
 
     name = "beta"
-    ports = ("a", "b", "p")
     families: ClassVar = {"a": (), "b": (), "p": (Beta,)}
     how: ClassVar = {"p": "closed form"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Beta:
         """The prior itself."""
-        self.check_port(to)
         a, b = np.broadcast_arrays(as_data(self, incoming, "a"), as_data(self, incoming, "b"))
         return Beta.from_naturals((power * (a - 1.0), power * (b - 1.0)))
 
@@ -46,7 +44,6 @@ class DirichletFactor(Factor):
     """``Dirichlet(p; concentration)`` with the concentration given."""
 
     name = "dirichlet"
-    ports = ("concentration", "p")
     families: ClassVar = {"concentration": (), "p": (Dirichlet,)}
     data_ranks: ClassVar = {"concentration": 1}
     how: ClassVar = {"p": "closed form"}
@@ -54,7 +51,6 @@ class DirichletFactor(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Dirichlet:
         """The prior itself."""
-        self.check_port(to)
         return Dirichlet.from_naturals((power * (as_data(self, incoming, "concentration") - 1.0),))
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
@@ -76,7 +72,6 @@ class CategoricalDirichlet(Factor):
     """
 
     name = "categorical_dirichlet"
-    ports = ("p", "x")
     families: ClassVar = {"p": (Dirichlet,), "x": (Categorical,)}
     how: ClassVar = {"p": "closed form, projected", "x": "closed form"}
 
@@ -86,7 +81,6 @@ class CategoricalDirichlet(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To x the mean of p; to p one count, spread over the categories that x may be."""
-        self.check_port(to)
         p, x = self._read(incoming)
         if to == "x":
             return Categorical.from_log_p(_log_mean(p), strict=False)

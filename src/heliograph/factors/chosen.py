@@ -29,7 +29,6 @@ class ChosenProbability(Factor):
     """
 
     name = "chosen_probability"
-    ports = ("q0", "q1", "parent")
     families = {"q0": (Beta,), "q1": (Beta,), "parent": (Categorical,)}  # noqa: RUF012  (each instance has its own)
     how = {"q0": "closed form, mean matched", "q1": "closed form, mean matched", "parent": "closed form"}  # noqa: RUF012
 
@@ -43,7 +42,6 @@ class ChosenProbability(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To the parent the means of the probabilities; to each of these its share of one success."""
-        self.check_port(to)
         if to == "parent":
             return Categorical.from_log_weights(self._log_means(incoming)[0].T, strict=False)
         k = self.q.index(to)

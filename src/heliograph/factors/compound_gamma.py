@@ -34,14 +34,11 @@ class CompoundGamma(Factor):
     """
 
     name = "compound_gamma"
-    ports = ("tau",)
     families: ClassVar = {"tau": (Gamma,)}
     how: ClassVar = {"tau": "quadrature"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to tau."""
-        self.check_port(to)
         tau = as_message(self, incoming, "tau")
         message = self.belief(to, incoming, power) / tau
         if tau.point is None:
@@ -55,7 +52,6 @@ class CompoundGamma(Factor):
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projection of the incoming message times the factor."""
-        self.check_port(to)
         tau = as_message(self, incoming, "tau")
         s, r = tau.naturals[0].reshape(-1) + 1.0, tau.naturals[1].reshape(-1)
         soft = (s > 0) & (r > 0)

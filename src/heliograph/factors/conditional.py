@@ -23,7 +23,6 @@ class ConditionalTable(Factor):
     """
 
     name = "conditional_table"
-    ports = ("parent", "table", "child")
     families = {"parent": _KINDS, "table": (), "child": _KINDS}  # noqa: RUF012  (each instance has its own)
     data_ranks = {"table": 2}  # noqa: RUF012
     how = {"parent": "closed form", "child": "closed form"}  # noqa: RUF012
@@ -37,7 +36,6 @@ class ConditionalTable(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The table, summed over the other ends' categories with their messages' weights."""
-        self.check_port(to)
         ends = (*self.parents, "child")
         table = np.moveaxis(np.asarray(incoming["table"], dtype=float), ends.index(to) - len(ends), -1)
         log_weight = _log_sums([incoming[p] for p in ends if p != to], table)

@@ -30,15 +30,12 @@ class Positive(Factor):
     """
 
     name = "positive"
-    ports = ("x", "y")
     families: ClassVar = {"x": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"x": "closed form", "y": "closed form"}
     ignores_own = ("y",)
     powers = True  # an indicator is its own power
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to x or y."""
-        self.check_port(to)
         x, y = as_message(self, incoming, "x"), as_message(self, incoming, "y")
         if to == "y":
             m, v, proper, point = _cavity(x)
@@ -84,15 +81,12 @@ class Between(Factor):
     """
 
     name = "between"
-    ports = ("x", "lower", "upper", "y")
     families: ClassVar = {"x": (Gaussian,), "lower": (), "upper": (), "y": (Bernoulli,)}
     how: ClassVar = {"x": "closed form; quadrature inside", "y": "closed form; quadrature inside"}
     ignores_own = ("y",)
     powers = True  # an indicator is its own power
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to x or y."""
-        self.check_port(to)
         x, y, low, high = self._read(incoming)
         shape = x.shape
         parts = _Parts(x, low, high)

@@ -27,8 +27,6 @@ from heliograph.numerics.logarithms import log_or_minus_inf
 
 __all__ = ["BernoulliBeta", "Binomial", "Poisson", "PoissonLog"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
-
 
 class BernoulliBeta(Factor):
     """``p^y (1 - p)^(1 - y)``.
@@ -41,14 +39,11 @@ class BernoulliBeta(Factor):
     """
 
     name = "bernoulli_beta"
-    ports = ("p", "y")
     families: ClassVar = {"p": (Beta,), "y": (Bernoulli,)}
     how: ClassVar = {"p": "closed form", "y": "closed form"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to p or y."""
-        self.check_port(to)
         p, y = as_message(self, incoming, "p"), as_message(self, incoming, "y")
         if to == "y":
             return Bernoulli.from_log_odds(self._log_odds(p, power), strict=False)
@@ -127,14 +122,12 @@ class Binomial(Factor):
     """
 
     name = "binomial"
-    ports = ("p", "n", "count")
     families: ClassVar = {"p": (Beta,), "n": (), "count": ()}
     how: ClassVar = {"p": "closed form"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The message to p: successes and failures counted."""
-        self.check_port(to)
         p, n, k = as_message(self, incoming, "p"), as_data(self, incoming, "n"), as_data(self, incoming, "count")
         yes, no = power * np.where(np.isnan(k), 0.0, k), power * np.where(np.isnan(k), 0.0, n - k)
         return Beta.from_naturals((np.broadcast_to(yes, p.shape), np.broadcast_to(no, p.shape)))
@@ -181,14 +174,12 @@ class Poisson(Factor):
     """
 
     name = "poisson"
-    ports = ("rate", "count")
     families: ClassVar = {"rate": (Gamma,), "count": ()}
     how: ClassVar = {"rate": "closed form"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The message to the rate: events and exposure counted."""
-        self.check_port(to)
         rate, k = as_message(self, incoming, "rate"), as_data(self, incoming, "count")
         missing = np.isnan(k)
         naturals = power * np.where(missing, 0.0, k), power * np.where(missing, 0.0, 1.0)
@@ -237,14 +228,11 @@ class PoissonLog(Factor):
     """
 
     name = "poisson_log"
-    ports = ("z", "count")
     families: ClassVar = {"z": (Gaussian,), "count": ()}
     how: ClassVar = {"z": "quadrature"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z."""
-        self.check_port(to)
         z, k, missing = self._read(incoming)
         m, v, known = (x.reshape(-1) for x in cavity_of(z))
         tilt, _ = exponential_tilt(m, v, power * k, np.full(m.size, power))

@@ -41,7 +41,6 @@ class DirichletTable(Factor):
     """
 
     name = "dirichlet_table"
-    ports = ("row0", "row1", "parent0", "child")
     families = {"row0": (Dirichlet,), "row1": (Dirichlet,), "parent0": _KINDS, "child": (Categorical,)}  # noqa: RUF012
     how = {"row0": _HOW, "row1": _HOW, "parent0": "closed form", "child": "closed form"}  # noqa: RUF012
 
@@ -60,7 +59,6 @@ class DirichletTable(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To a row fractions of counts; to a category the rows' means, summed with the weights of the others."""
-        self.check_port(to)
         rows, valid = _rows_of(self, incoming)
         if to in self.rows:
             return _to_row(self.rows.index(to), rows, valid, _tilted(rows, self._log_weight(incoming)))
@@ -100,7 +98,6 @@ class DirichletTuple(Factor):
     """The same with parents and child as one category x: number ``k J + j`` is row k and child j."""
 
     name = "dirichlet_tuple"
-    ports = ("row0", "row1", "x")
     families = {"row0": (Dirichlet,), "row1": (Dirichlet,), "x": (Categorical,)}  # noqa: RUF012
     how = {"row0": _HOW, "row1": _HOW, "x": "closed form"}  # noqa: RUF012
 
@@ -112,7 +109,6 @@ class DirichletTuple(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To a row fractions of counts; to x the rows' means."""
-        self.check_port(to)
         rows, valid = _rows_of(self, incoming)
         if to == "x":
             mean = _log_mean(rows).reshape(len(rows), -1)

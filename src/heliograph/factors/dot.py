@@ -31,7 +31,6 @@ class Dot(Factor):
     """
 
     name = "dot"
-    ports = ("w", "x", "out")
     families: ClassVar = {"w": (MultivariateGaussian,), "x": (), "out": (Gaussian,)}
     data_ranks: ClassVar = {"x": 1}
     how: ClassVar = {"w": "closed form", "out": "closed form"}
@@ -39,7 +38,6 @@ class Dot(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To out: N(x'm, x'Vx). To w: the rank-one message of precision ``tau x x'``."""
-        self.check_port(to)
         x = as_data(self, incoming, "x")
         if to == "out":
             return _project(as_message(self, incoming, "w"), x)

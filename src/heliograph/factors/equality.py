@@ -25,19 +25,16 @@ class Equal(Factor):
     """
 
     name = "equal"
-    ports = ("a", "b")
     families: ClassVar = {"a": EVERY_FAMILY, "b": EVERY_FAMILY}
     how: ClassVar = {"a": "closed form", "b": "closed form"}
     ignores_own = ("a", "b")
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The other end's message."""
-        self.check_port(to)
         return _read(incoming)["b" if to == "a" else "a"]
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The product of both messages."""
-        self.check_port(to)
         both = _read(incoming)
         return both["a"] * both["b"]
 

@@ -29,19 +29,15 @@ class Exp(Factor):
     """
 
     name = "exp"
-    ports = ("z", "out")
     families: ClassVar = {"z": (Gaussian,), "out": (Gamma,)}
     how: ClassVar = {"z": "quadrature", "out": "quadrature"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or out."""
-        self.check_port(to)
         z, out = as_message(self, incoming, "z"), as_message(self, incoming, "out")
         return self._to_z(z, out) if to == "z" else self._belief_of_out(z, out) / out
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projected tilted distribution of z or out."""
-        self.check_port(to)
         if to == "out":
             return self._belief_of_out(as_message(self, incoming, "z"), as_message(self, incoming, "out"))
         return super().belief(to, incoming, power)

@@ -35,14 +35,12 @@ class GammaRate(Factor):
     """
 
     name = "gamma_rate"
-    ports = ("shape", "rate", "x")
     families: ClassVar = {"shape": (), "rate": (Gamma,), "x": (Gamma,)}
     how: ClassVar = {"rate": "quadrature", "x": "quadrature over rate"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gamma:
         """Belief over cavity, or the conjugate message where the other end is a point mass."""
-        self.check_port(to)
         s, rate, x = self._read(incoming)
         own, other = (x, rate) if to == "x" else (rate, x)
         log_part = power * (s - 1.0) if to == "x" else power * s  # what f itself puts on log of the target

@@ -24,7 +24,6 @@ class GaussianFactor(Factor):
     """``N(x; mean, variance)`` with the variance given; a variance of 0 is hard equality."""
 
     name = "gaussian"
-    ports = ("mean", "variance", "x")
     families: ClassVar = {"mean": (Gaussian,), "variance": (), "x": (Gaussian,)}
     how: ClassVar = {"mean": "closed form", "x": "closed form"}
     ignores_own = ("mean", "x")
@@ -32,7 +31,6 @@ class GaussianFactor(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
         """The other end's message with the variance added; uniform where it diverges."""
-        self.check_port(to)
         variance = as_data(self, incoming, "variance")
         other = as_message(self, incoming, "x" if to == "mean" else "mean")
         # N^power is N with variance / power, up to a constant
@@ -53,7 +51,6 @@ class MultivariateGaussianFactor(Factor):
     """``N(x; mean, covariance)`` of vectors, with a positive definite covariance given."""
 
     name = "multivariate_gaussian"
-    ports = ("mean", "covariance", "x")
     families: ClassVar = {"mean": (MultivariateGaussian,), "covariance": (), "x": (MultivariateGaussian,)}
     data_ranks: ClassVar = {"covariance": 2}
     how: ClassVar = {"mean": "closed form", "x": "closed form"}
@@ -62,7 +59,6 @@ class MultivariateGaussianFactor(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> MultivariateGaussian:
         """The other end's message with the covariance added; uniform where it diverges."""
-        self.check_port(to)
         covariance = as_data(self, incoming, "covariance") / power
         return vector_add_noise(as_message(self, incoming, "x" if to == "mean" else "mean"), covariance)
 

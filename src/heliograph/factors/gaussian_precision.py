@@ -19,8 +19,6 @@ from heliograph.families import Family, Gamma, Gaussian
 
 __all__ = ["GaussianPrecision"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
-
 
 class GaussianPrecision(Factor):
     """``N(x; mean, 1 / precision)`` with any of the three unknown.
@@ -31,14 +29,12 @@ class GaussianPrecision(Factor):
     """
 
     name = "gaussian_precision"
-    ports = ("mean", "precision", "x")
     families: ClassVar = {"mean": (Gaussian,), "precision": (Gamma,), "x": (Gaussian,)}
     how: ClassVar = {"mean": "quadrature over precision", "precision": "quadrature", "x": "quadrature over precision"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity, without the loss of a division where the target is Gaussian."""
-        self.check_port(to)
         x, mean, precision = as_plate(self, incoming, ("x", "mean", "precision"))
         if to == "precision":
             return self._to_precision(x, mean, precision, power)
@@ -50,7 +46,6 @@ class GaussianPrecision(Factor):
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projection of the tilted distribution: mean and variance, or E precision and E log precision."""
-        self.check_port(to)
         x, mean, precision = as_plate(self, incoming, ("x", "mean", "precision"))
         if to == "precision":
             return self._to_precision(x, mean, precision, power) * precision

@@ -1,6 +1,6 @@
-"""Categories whose probabilities are a function of a Gaussian vector: what such factors share.
+"""Labels whose probabilities are a function of a Gaussian number or vector: what such factors share.
 
-A subclass gives the tilt of a cavity for each label; soft labels mix them.
+A subclass of `OfVector` gives the tilt of a cavity for each label; soft labels mix them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,23 @@ from heliograph.factors.integrals.vector_tilt import (
     vector_cavity,
     vector_site,
 )
-from heliograph.families import Categorical, Family, MultivariateGaussian
+from heliograph.families import Bernoulli, Categorical, Family, Gaussian, MultivariateGaussian
 
-__all__ = ["OfVector"]
+__all__ = ["OfScore", "OfVector"]
+
+
+class OfScore(Factor):
+    """A binary ``y`` given a Gaussian number ``z``."""
+
+    families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
+    ignores_own = ("y",)
+    powers = True
 
 
 class OfVector(Factor):
     """A categorical ``y`` given a Gaussian vector ``z``; an improper cavity learns nothing, and says nothing of y."""
 
     families: ClassVar = {"z": (MultivariateGaussian,), "y": (Categorical,)}
-    ports = ("z", "y")
     ignores_own = ("y",)
 
     def tilt(self, cavity: VectorCavity, label: np.ndarray) -> VectorTilt:
@@ -40,8 +47,6 @@ class OfVector(Factor):
         raise NotImplementedError  # pragma: no cover
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or y."""
-        self.check_port(to)
         z, y, shape = self._read(incoming)
         cavity = vector_cavity(z)
         if to == "y":

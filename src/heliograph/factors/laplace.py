@@ -25,14 +25,12 @@ class LaplaceFactor(Factor):
     """
 
     name = "laplace"
-    ports = ("mean", "scale", "x")
     families: ClassVar = {"mean": (Gaussian,), "scale": (), "x": (Gaussian,)}
     how: ClassVar = {"mean": "closed form", "x": "closed form"}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
         """The message to either end: the factor is symmetric, and only their difference counts."""
-        self.check_port(to)
         b = as_data(self, incoming, "scale") / power  # Laplace^power is Laplace of scale / power, up to a constant
         own, other = as_plate(self, incoming, ("x", "mean") if to == "x" else ("mean", "x"))
         (m, v, known), (n, w, there) = cavity_of(own), cavity_of(other)

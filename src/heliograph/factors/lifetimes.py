@@ -37,7 +37,6 @@ class Weibull(OfScore):
     """
 
     name = "weibull"
-    ports = ("z", "shape", "lower", "upper")
     families: ClassVar = {"z": (Gaussian,), "shape": (), "lower": (), "upper": ()}
     how: ClassVar = {"z": "quadrature"}
 

@@ -12,6 +12,7 @@ from heliograph.factors.incoming import as_message
 from heliograph.factors.integrals.label import label_log_z, label_site
 from heliograph.factors.integrals.logistic import logistic_gap, logistic_tilt
 from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site, mixed
+from heliograph.factors.labelled import OfScore
 from heliograph.families import Bernoulli, Beta, Family, Gaussian
 
 __all__ = ["Logistic", "LogisticBernoulli"]
@@ -20,7 +21,7 @@ _FARTHEST = 300.0
 _SMALLEST = 1e-130
 
 
-class LogisticBernoulli(Factor):
+class LogisticBernoulli(OfScore):
     """``P(y = 1) = sigmoid(z)``.
 
     A soft y mixes both labels. An improper cavity of z leaves nothing to normalise (the sigmoid tends to 1 on one
@@ -32,15 +33,9 @@ class LogisticBernoulli(Factor):
     """
 
     name = "logistic_bernoulli"
-    ports = ("z", "y")
-    families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"z": "quadrature", "y": "quadrature"}
-    ignores_own = ("y",)
-    powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or y."""
-        self.check_port(to)
         z, y = as_message(self, incoming, "z"), as_message(self, incoming, "y")
         if to == "y":
             m, v, known = (a.reshape(-1) for a in cavity_of(z))
@@ -115,13 +110,10 @@ class Logistic(Factor):
     """
 
     name = "logistic"
-    ports = ("z", "p")
     families: ClassVar = {"z": (Gaussian,), "p": (Beta,)}
     how: ClassVar = {"z": "quadrature", "p": "quadrature"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or p."""
-        self.check_port(to)
         z, p = as_message(self, incoming, "z"), as_message(self, incoming, "p")
         return self._belief_of_p(z, p) / p if to == "p" else self._to_z(z, p)
 
@@ -150,7 +142,6 @@ class Logistic(Factor):
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projected tilted distribution of z or p."""
-        self.check_port(to)
         if to == "p":
             return self._belief_of_p(as_message(self, incoming, "z"), as_message(self, incoming, "p"))
         return super().belief(to, incoming, power)

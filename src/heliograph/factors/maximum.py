@@ -29,7 +29,6 @@ class Maximum(Factor):
     """
 
     name = "maximum"
-    ports = ("a", "b", "out")
     families: ClassVar = {"a": (Gaussian,), "b": (Gaussian,), "out": (Gaussian,)}
     how: ClassVar = {"a": "closed form", "b": "closed form", "out": "closed form"}
 
@@ -52,7 +51,6 @@ class Maximum(Factor):
         return np.where(_valid(a, b, out), np.where(nothing, -np.inf, log_z), np.inf)
 
     def _mixed(self, to: str, incoming: Incoming) -> tuple[Gaussian, Mixed, np.ndarray]:
-        self.check_port(to)
         a, b, out = self._read(incoming)
         if to == "b":
             a, b = b, a  # the factor is symmetric: the target is a, or out, from here on

@@ -66,7 +66,6 @@ class Mixture(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity; for s the components' log evidences, which do not look at s."""
-        self.check_port(to)
         given = self._read(incoming)
         if to == "s":
             return _to_selector(given)
@@ -77,7 +76,6 @@ class Mixture(Factor):
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projection of the tilted mixture."""
-        self.check_port(to)
         given = self._read(incoming)
         if to == "s":
             return _to_selector(given) * given.s

@@ -22,7 +22,6 @@ class Multinomial(Factor):
     """
 
     name = "multinomial"
-    ports = ("p", "counts")
     families: ClassVar = {"p": (Dirichlet,), "counts": ()}
     data_ranks: ClassVar = {"counts": 1}
     how: ClassVar = {"p": "closed form"}
@@ -30,7 +29,6 @@ class Multinomial(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The message to p: categories counted."""
-        self.check_port(to)
         p, counts, _ = self._read(incoming)
         return Dirichlet.from_naturals((np.broadcast_to(power * counts, p.naturals[0].shape),))
 

@@ -23,7 +23,6 @@ _ROOT_2PI = float(np.sqrt(2 * np.pi))
 class _Ordinal(Factor):
     """What the two links share: K - 1 known cut points, and a tilt for each of the K intervals between them."""
 
-    ports = ("z", "cuts", "y")
     families: ClassVar = {"z": (Gaussian,), "cuts": (), "y": (Categorical,)}
     data_ranks: ClassVar = {"cuts": 1}
     ignores_own = ("y",)
@@ -33,8 +32,6 @@ class _Ordinal(Factor):
         raise NotImplementedError  # pragma: no cover
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or y."""
-        self.check_port(to)
         z, y, ends = self._read(incoming)
         m, v, known = (x.reshape(-1) for x in cavity_of(z))
         if to == "y":

@@ -23,14 +23,12 @@ class GammaScale(Factor):
     """
 
     name = "gamma_scale"
-    ports = ("x", "scale", "out")
     families: ClassVar = {"x": (Gamma,), "scale": (), "out": (Gamma,)}
     how: ClassVar = {"x": "closed form", "out": "closed form"}
     ignores_own = ("x", "out")
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gamma:
         """The other end's message in units of this end."""
-        self.check_port(to)
         scale = as_data(self, incoming, "scale")
         other = as_message(self, incoming, "x" if to == "out" else "out")
         return _stretched(other, scale if to == "out" else 1.0 / scale)
@@ -66,13 +64,10 @@ class Log(Factor):
     """
 
     name = "log"
-    ports = ("x", "out")
     families: ClassVar = {"x": (Gamma,), "out": (Gaussian,)}
     how: ClassVar = {"x": "quadrature", "out": "quadrature"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to x or out."""
-        self.check_port(to)
         turned, x = self._turned(incoming), as_message(self, incoming, "x")
         if to == "out":
             return Exp().message("z", turned)

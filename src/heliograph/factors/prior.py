@@ -55,7 +55,6 @@ class Prior(Factor):
     """``f(x) = message(x)``: sends the same message whatever comes in."""
 
     name = "prior"
-    ports = ("x",)
     families: ClassVar = {"x": EVERY_FAMILY}
     how: ClassVar = {"x": "closed form"}
 

@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.base import Incoming
 from heliograph.factors.incoming import as_message
 from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site, mixed
+from heliograph.factors.labelled import OfScore
 from heliograph.families import Bernoulli, Family, Gaussian
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.panels import DROP, Panels, legendre, split_evenly
@@ -25,7 +26,7 @@ _ROOT_HALF = float(np.sqrt(0.5))
 _BENDS = np.array([-20.0, -10.0, -6.0, -3.0, -1.0, 1.0, 3.0, 5.0, 7.0, 9.0])  # where log Phi is neither 0 nor -z^2/2
 
 
-class ProbitBernoulli(Factor):
+class ProbitBernoulli(OfScore):
     """``P(y = 1) = Phi(z)``.
 
     The same as z plus unit noise being positive, hence in closed form, a soft y included; a power other than 1 is
@@ -37,15 +38,9 @@ class ProbitBernoulli(Factor):
     """
 
     name = "probit_bernoulli"
-    ports = ("z", "y")
-    families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     how: ClassVar = {"z": "closed form", "y": "closed form"}
-    ignores_own = ("y",)
-    powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z or y."""
-        self.check_port(to)
         z, y = as_message(self, incoming, "z"), as_message(self, incoming, "y")
         m, v, known = cavity_of(z)
         if to == "y":

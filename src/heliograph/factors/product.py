@@ -19,8 +19,6 @@ from heliograph.families import Gaussian
 
 __all__ = ["Product"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
-
 
 class Product(Factor):
     """``out = a b``.
@@ -31,14 +29,12 @@ class Product(Factor):
     """
 
     name = "product"
-    ports = ("a", "b", "out")
     families: ClassVar = {"a": (Gaussian,), "b": (Gaussian,), "out": (Gaussian,)}
     how: ClassVar = {"a": "quadrature over b", "b": "quadrature over a", "out": "quadrature over b"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
         """Belief over cavity, or the exact message where a or b is a point mass."""
         a, b, out = as_plate(self, incoming, self.ports)
-        self.check_port(to)
         if to == "b":
             a, b = b, a  # the factor is symmetric: the target is a from here on
         target = out if to == "out" else a
@@ -52,7 +48,6 @@ class Product(Factor):
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
         """Mean and variance of the tilted distribution."""
         a, b, out = as_plate(self, incoming, self.ports)
-        self.check_port(to)
         if to == "b":
             a, b = b, a
         target = out if to == "out" else a

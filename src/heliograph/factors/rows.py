@@ -22,13 +22,15 @@ def isolated(method: Callable) -> Callable:
     """The method of a factor, silent about overflow, whose result is NaN in the rows that have no finite one.
 
     A row of which an incoming message is NaN has none. Infinite values of `log_z` are answers (an integral that
-    diverges, or is 0) and stay.
+    diverges, or is 0) and stay. A port that the factor sends nothing to is refused.
     """
     asks_log_z = method.__name__ == "log_z"
 
     @wraps(method)
     @np.errstate(all="ignore")
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not asks_log_z:
+            self.check_port(args[0] if args else kwargs["to"])
         result = method(self, *args, **kwargs)
         lost = _lost(args[0] if asks_log_z else args[1]) if len(args) > (not asks_log_z) else None
         if asks_log_z:

@@ -40,8 +40,6 @@ class OfScore(Factor):
         return np.zeros(s.size, dtype=bool), none, none + 1.0, none
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The message to z."""
-        self.check_port(to)
         z, rows, missing = self._read(incoming)
         m, v, known = (x.reshape(-1) for x in cavity_of(z))
         shift, precision = gaussian_site(m, v, self.tilt(m, v, rows, power))
@@ -91,7 +89,6 @@ class BinomialLogit(OfScore):
     """
 
     name = "binomial_logit"
-    ports = ("z", "n", "count")
     families: ClassVar = {"z": (Gaussian,), "n": (), "count": ()}
     how: ClassVar = {"z": "quadrature"}
 
@@ -135,7 +132,6 @@ class NegativeBinomial(OfScore):
     """
 
     name = "negative_binomial"
-    ports = ("z", "dispersion", "count")
     families: ClassVar = {"z": (Gaussian,), "dispersion": (), "count": ()}
     how: ClassVar = {"z": "quadrature"}
 

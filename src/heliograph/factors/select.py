@@ -24,14 +24,12 @@ class Select(Factor):
     """
 
     name = "select"
-    ports = ("a", "b", "s", "out")
     families: ClassVar = {"a": (Gaussian,), "b": (Gaussian,), "s": (Bernoulli,), "out": (Gaussian,)}
     how: ClassVar = {"a": "closed form", "b": "closed form", "s": "closed form", "out": "closed form"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity for the Gaussians; for s the log odds of the two overlaps, which do not look at s."""
         a, b, s, out = as_plate(self, incoming, self.ports)
-        self.check_port(to)
         if to == "s":
             return _log_odds(a, b, out)
         target, mixed, valid = self._mixed(to, a, b, s, out)
@@ -40,7 +38,6 @@ class Select(Factor):
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Mean and variance of the mixture, or the probability of s."""
         a, b, s, out = as_plate(self, incoming, self.ports)
-        self.check_port(to)
         if to == "s":
             return _log_odds(a, b, out) * s
         target, mixed, valid = self._mixed(to, a, b, s, out)

@@ -22,7 +22,6 @@ class Stack(Factor):
 
     name = "stack"
     how = {"x0": "closed form", "x1": "closed form", "out": "closed form"}  # noqa: RUF012  (each instance has its own)
-    ports = ("x0", "x1", "out")
     families = {"x0": (Gaussian,), "x1": (Gaussian,), "out": (MultivariateGaussian,)}  # noqa: RUF012
 
     def __init__(self, n: int = 2) -> None:
@@ -34,7 +33,6 @@ class Stack(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To out the scalars side by side; to a scalar the vector's message with the others integrated out."""
-        self.check_port(to)
         scalars = [as_message(self, incoming, p) for p in self.ports[:-1]]
         if to == "out":
             return _side_by_side(scalars)

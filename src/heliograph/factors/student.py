@@ -27,18 +27,15 @@ class StudentT(Factor):
     """
 
     name = "student_t"
-    ports = ("mean", "scale", "dof", "x")
     families: ClassVar = {"mean": (Gaussian,), "scale": (), "dof": (), "x": (Gaussian,)}
     how: ClassVar = {"mean": "quadrature over precision", "x": "quadrature over precision"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The message to either end, as from a Gaussian whose precision has its prior."""
-        self.check_port(to)
         return GaussianPrecision().message(to, self._mixture(incoming))
 
     def belief(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The projected tilted distribution of either end."""
-        self.check_port(to)
         return GaussianPrecision().belief(to, self._mixture(incoming))
 
     def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -22,13 +22,11 @@ class Uniform(Factor):
     """
 
     name = "uniform"
-    ports = ("lower", "upper", "x")
     families: ClassVar = {"lower": (), "upper": (), "x": (Gaussian,)}
     how: ClassVar = {"x": "closed form"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The message to x: what cutting does to the cavity."""
-        self.check_port(to)
         return Between().message("x", self._inside(incoming))
 
     def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,8 +13,8 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.families.multivariate_gaussian import MultivariateGaussian
-from heliograph.families.reading import Interval
-from heliograph.numerics.checks import as_real, check_rng, short
+from heliograph.families.reading import Interval, central_interval, wanted_quantiles
+from heliograph.numerics.checks import check_rng, short
 
 __all__ = ["Mixture"]
 
@@ -157,9 +157,7 @@ class Mixture:
 
     def quantile(self, q: Any) -> np.ndarray:
         """The values below which the variable lies with probability `q`, of shape ``(*q.shape, *shape, *event)``."""
-        q = as_real("quantile: q", q)
-        if not ((q >= 0) & (q <= 1)).all():
-            raise ModelError(f"a quantile is asked for a probability between 0 and 1, not {short(q)}")
+        q = wanted_quantiles(q)
         one = self.marginals()
         found = [one._one_quantile(float(p)) for p in q.reshape(-1)]
         return np.stack(found).reshape((*q.shape, *one.shape))
@@ -181,10 +179,7 @@ class Mixture:
 
     def interval(self, probability: Any = 0.9) -> Interval:
         """The central interval that holds the variable with this probability."""
-        if isinstance(probability, bool) or not isinstance(probability, (int, float)) or not 0 < probability < 1:
-            raise ModelError(f"an interval holds a probability between 0 and 1, not {probability!r}")
-        lower, upper = self.quantile([(1 - probability) / 2, (1 + probability) / 2])
-        return Interval(lower, upper)
+        return central_interval(self.quantile, probability)
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape, *event)``; in every draw all entries come from one component."""

@@ -6,7 +6,7 @@ component, through `marginals`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from heliograph.families.batch import Batch
 from heliograph.families.tables import MOST_ROWS, html_table
 from heliograph.numerics.checks import as_real, short
 
-__all__ = ["Interval", "Reading"]
+__all__ = ["Interval", "Reading", "central_interval", "wanted_quantiles"]
 
 
 class Interval(NamedTuple):
@@ -24,6 +24,22 @@ class Interval(NamedTuple):
 
     lower: np.ndarray
     upper: np.ndarray
+
+
+def wanted_quantiles(q: Any) -> np.ndarray:
+    """The probabilities that quantiles are asked for; other numbers are refused."""
+    q = as_real("quantile: q", q)
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ModelError(f"a quantile is asked for a probability between 0 and 1, not {short(q)}")
+    return q
+
+
+def central_interval(quantile: Callable[[Any], np.ndarray], probability: Any) -> Interval:
+    """The interval that holds this probability, as much of the rest below it as above, by the `quantile` of a belief."""
+    if isinstance(probability, bool) or not isinstance(probability, (int, float)) or not 0 < probability < 1:
+        raise ModelError(f"an interval holds a probability between 0 and 1, not {probability!r}")
+    lower, upper = quantile([(1 - probability) / 2, (1 + probability) / 2])
+    return Interval(lower, upper)
 
 
 class Reading(Batch):
@@ -55,9 +71,7 @@ class Reading(Batch):
         >>> Gaussian(1.0, 4.0).quantile([0.5, 0.975]).round(2)
         array([1.  , 4.92])
         """
-        q = as_real("quantile: q", q)
-        if not ((q >= 0) & (q <= 1)).all():
-            raise ModelError(f"a quantile is asked for a probability between 0 and 1, not {short(q)}")
+        q = wanted_quantiles(q)
         one = self.marginals()
         q = q.reshape(q.shape + (1,) * one.ndim)
         found = np.where(_distributed(one), one._quantile(q), np.nan)
@@ -71,10 +85,7 @@ class Reading(Batch):
         >>> print(f"{lower:.3f} {upper:.3f}")
         -1.645 1.645
         """
-        if isinstance(probability, bool) or not isinstance(probability, (int, float)) or not 0 < probability < 1:
-            raise ModelError(f"an interval holds a probability between 0 and 1, not {probability!r}")
-        lower, upper = self.quantile([(1 - probability) / 2, (1 + probability) / 2])
-        return Interval(lower, upper)
+        return central_interval(self.quantile, probability)
 
     def cdf(self, x: Any) -> np.ndarray:
         """The probability that the variable is at most `x`, component by component; NaN where an entry is no distribution.

@@ -139,12 +139,8 @@ def plain(value: Any) -> Any:
     """`value` with every `Data`, symbol and table with labels replaced by its array, also in lists, tuples and dictionaries."""
     if isinstance(value, Data) or is_symbol(value):
         return value.value
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, tuple):
-        inside = [plain(v) for v in cast("tuple[Any, ...]", value)]
-        kind: Any = cast(Any, value).__class__
-        return kind(*inside) if hasattr(kind, "_fields") else tuple(inside)
+    if isinstance(value, (dict, tuple)):
+        return _each(cast(Any, value), plain)
     if isinstance(value, list) and _holds_objects(cast("list[Any]", value)):
         return [plain(v) for v in cast("list[Any]", value)]
     return without_labels(cast(Any, value))
@@ -154,16 +150,21 @@ def kept(value: Any) -> Any:
     """`value` with a copy of every array, also in lists, tuples and dictionaries, which its owner may change later."""
     if isinstance(value, np.ndarray):
         return cast(Any, value).copy()
-    if isinstance(value, dict):
-        return {k: kept(v) for k, v in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, tuple):
-        inside = [kept(v) for v in cast("tuple[Any, ...]", value)]
-        kind: Any = cast(Any, value).__class__
-        return kind(*inside) if hasattr(kind, "_fields") else tuple(inside)
+    if isinstance(value, (dict, tuple)):
+        return _each(cast(Any, value), kept)
     if isinstance(value, list):
         inside = cast("list[Any]", value)
         return [kept(v) for v in inside] if _holds_objects(inside) else list(inside)
     return value.copy() if _of_pandas(value) or hasattr(value, "tocsr") else value
+
+
+def _each(value: dict[Any, Any] | tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
+    """The same dictionary, tuple or record with every element changed."""
+    if isinstance(value, dict):
+        return {k: change(v) for k, v in value.items()}
+    inside = [change(v) for v in value]
+    kind: Any = value.__class__
+    return kind(*inside) if hasattr(kind, "_fields") else tuple(inside)
 
 
 def without_labels(value: Any) -> Any:

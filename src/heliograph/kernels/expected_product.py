@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import Embedding, Incoming, embed
+from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
 from heliograph.kernels.features import Draws, FeatureMap, expected_cosines
 from heliograph.kernels.inner_products import tuple_products
 
@@ -15,7 +15,7 @@ __all__ = ["ExpectedProduct"]
 
 
 @dataclass(frozen=True)
-class ExpectedProduct:
+class ExpectedProduct(EmbeddedKernel):
     """``<mu_r, mu_s> = E E k(x - y)`` for x of one tuple and y of the other, k Gaussian of variances `width2`.
 
     >>> from heliograph.families import Gaussian
@@ -29,10 +29,9 @@ class ExpectedProduct:
     how: str = "moments"
     name: ClassVar[str] = "expected_product"
 
-    def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
-        """The kernel of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``."""
-        a = embed(a, self.axis, self.how)
-        return tuple_products(a, a if b is None else embed(b, self.axis, self.how), np.asarray(self.width2))
+    def between(self, a: Embedding, b: Embedding) -> np.ndarray:
+        """Inner products of the embeddings."""
+        return tuple_products(a, b, np.asarray(self.width2))
 
     def features(self, rng: np.random.Generator, n_features: int = 500) -> FeatureMap:
         """A map with a fresh seed: the inner stage of Algorithm 1 alone."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import Embedding, Incoming, embed
+from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
 from heliograph.kernels.features import Draws, FeatureMap, cosines, expected_cosines
 from heliograph.kernels.inner_products import squared_distances, tuple_products, tuple_squared_norms
 
@@ -15,7 +15,7 @@ __all__ = ["JointGaussian"]
 
 
 @dataclass(frozen=True)
-class JointGaussian:
+class JointGaussian(EmbeddedKernel):
     """``exp(-||mu_r - mu_s||^2 / (2 gamma2))``, the paper's kernel.
 
     `width2` holds the variance of the embedding kernel k in each dimension, `gamma2` the outer width.
@@ -32,13 +32,10 @@ class JointGaussian:
     how: str = "moments"
     name: ClassVar[str] = "joint_gaussian"
 
-    def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
-        """``kappa`` of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``, eq. (7)."""
-        a = embed(a, self.axis, self.how)
-        b = a if b is None else embed(b, self.axis, self.how)
-        width2 = np.asarray(self.width2)
-        products = tuple_products(a, b, width2)
-        d2 = squared_distances(tuple_squared_norms(a, width2), tuple_squared_norms(b, width2), products)
+    def between(self, a: Embedding, b: Embedding) -> np.ndarray:
+        """``kappa`` of every tuple of `a` with every tuple of `b`, eq. (7)."""
+        w = np.asarray(self.width2)
+        d2 = squared_distances(tuple_squared_norms(a, w), tuple_squared_norms(b, w), tuple_products(a, b, w))
         return np.exp(-0.5 * d2 / self.gamma2)
 
     def features(self, rng: np.random.Generator, n_outer: int = 500, n_inner: int = 300) -> FeatureMap:

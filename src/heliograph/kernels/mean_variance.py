@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import FAR, Embedding, Incoming, embed
+from heliograph.kernels.embeddings import FAR, EmbeddedKernel, Embedding
 from heliograph.kernels.features import Draws, FeatureMap, cosine
 
 __all__ = ["MeanVariance"]
 
 
 @dataclass(frozen=True)
-class MeanVariance:
+class MeanVariance(EmbeddedKernel):
     """``exp(-sum (m - mu)^2 / (2 w_m^2) - sum (v - sigma^2)^2 / (2 w_v^2))``.
 
     `width2` holds the squared widths of the c means, then of the c variances, then of the covariances inside vector
@@ -31,10 +31,9 @@ class MeanVariance:
     how: str = "moments"
     name: ClassVar[str] = "mean_variance"
 
-    def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
-        """The kernel of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``."""
-        x = self._scaled(embed(a, self.axis, self.how))
-        y = x if b is None else self._scaled(embed(b, self.axis, self.how))
+    def between(self, a: Embedding, b: Embedding) -> np.ndarray:
+        """A Gaussian kernel of means and variances as vectors."""
+        x, y = self._scaled(a), self._scaled(b)
         d2 = np.zeros((len(x), len(y)))
         for j in range(x.shape[1]):
             d2 += (x[:, j, None] - y[None, :, j]) ** 2

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.kernels.embeddings import Embedding, Incoming, embed
+from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
 from heliograph.kernels.features import Draws, FeatureMap, expected_cosines
 from heliograph.kernels.inner_products import message_products
 
@@ -16,7 +16,7 @@ __all__ = ["Product"]
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(EmbeddedKernel):
     """``prod_l <mu_r(l), mu_s(l)>``; `width2` holds a tuple of variances for each message.
 
     With a Gaussian k the exact kernel is that of `ExpectedProduct`; the features differ. These are all products of
@@ -33,10 +33,8 @@ class Product:
     how: str = "moments"
     name: ClassVar[str] = "product"
 
-    def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
-        """The kernel of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``."""
-        a = embed(a, self.axis, self.how)
-        b = a if b is None else embed(b, self.axis, self.how)
+    def between(self, a: Embedding, b: Embedding) -> np.ndarray:
+        """The product of the messages' own kernels."""
         return np.prod(message_products(a, b, np.concatenate(self.width2)), axis=0)
 
     def features(self, rng: np.random.Generator, n_each: int = 25) -> FeatureMap:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import Embedding, Incoming, embed
+from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
 from heliograph.kernels.features import Draws, FeatureMap, cosines, expected_cosines
 from heliograph.kernels.inner_products import message_products, message_squared_norms, squared_distances
 
@@ -15,7 +15,7 @@ __all__ = ["Sum"]
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(EmbeddedKernel):
     """``sum_l <mu_r(l), mu_s(l)>``, or with outer widths ``sum_l exp(-||mu_r(l) - mu_s(l)||^2 / (2 gamma2_l))``.
 
     `width2` holds a tuple of variances for each message, `gamma2` an outer width for each message or None.
@@ -32,10 +32,8 @@ class Sum:
     how: str = "moments"
     name: ClassVar[str] = "sum"
 
-    def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
-        """The kernel of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``."""
-        a = embed(a, self.axis, self.how)
-        b = a if b is None else embed(b, self.axis, self.how)
+    def between(self, a: Embedding, b: Embedding) -> np.ndarray:
+        """The sum of the messages' own kernels."""
         width2 = np.concatenate(self.width2)
         products = message_products(a, b, width2)
         if self.gamma2 is None:

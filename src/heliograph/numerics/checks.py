@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from heliograph.errors import ModelError
 
-__all__ = ["as_matrix", "as_real", "check_fit", "check_rng", "in_words", "short"]
+__all__ = ["as_matrix", "as_real", "check_fit", "check_rng", "in_words", "listed", "short"]
 
 
 def as_real(label: str, value: Any) -> np.ndarray:
@@ -38,6 +39,15 @@ def in_words(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} values and shape {value.shape}"
     return f"a {type(value).__name__}"
+
+
+def listed(items: Sequence[Any], most: int) -> str:
+    """The first `most` of several things for a sentence.
+
+    >>> listed(["a", "b", "c"], 2)
+    "'a', 'b', ..."
+    """
+    return ", ".join(repr(item) for item in items[:most]) + (", ..." if len(items) > most else "")
 
 
 def check_rng(rng: Any) -> None:

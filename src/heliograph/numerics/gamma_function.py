@@ -72,7 +72,7 @@ def trigammas(x: Any) -> tuple[np.ndarray, np.ndarray]:
         shifted += 1.0
     y = 1.0 / shifted
     y2 = y * y
-    first += y + y2 * (0.5 + y * _series(_B, y2))
+    first += _trigamma_far(y, y2)
     second *= 2.0
     second += y2 * (1.0 + y + y2 * _series(_TETRA, y2))
     return first, second
@@ -92,9 +92,13 @@ def trigamma(x: Any) -> np.ndarray:
         total += y
         shifted += 1.0
     y = 1.0 / shifted
-    y2 = y * y
-    total += y + y2 * (0.5 + y * _series(_B, y2))
+    total += _trigamma_far(y, y * y)
     return total.reshape(x.shape)
+
+
+def _trigamma_far(y: np.ndarray, y2: np.ndarray) -> np.ndarray:
+    """``psi'(1 / y)`` by its series; `y2` is the square of y."""
+    return y + y2 * (0.5 + y * _series(_B, y2))
 
 
 def trigamma_excess(x: Any) -> np.ndarray:

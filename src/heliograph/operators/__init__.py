@@ -5,13 +5,12 @@ always asks; `registry.py` finds them by name, and those of earlier papers in `p
 """
 
 from heliograph.operators.asking import AlwaysAsk
-from heliograph.operators.kjit import (
+from heliograph.operators.kjit.directions import Direction
+from heliograph.operators.kjit.just_in_time import JustInTime
+from heliograph.operators.kjit.kernel_learner import KernelLearner, Kjit
+from heliograph.operators.kjit.targets import (
     BeliefLogs,
     BeliefStatistics,
-    Direction,
-    JustInTime,
-    KernelLearner,
-    Kjit,
     OutgoingMessage,
     OutgoingRate,
     Target,

@@ -17,7 +17,7 @@ __all__ = ["make_operator", "operator_from_state", "operator_names", "register"]
 _KNOWN: dict[str, tuple[str, str]] = {
     "ask": ("heliograph.operators.asking", "AlwaysAsk"),
     "forest": ("heliograph.paper.rivals.forest", "Forest"),
-    "kjit": ("heliograph.operators.kjit", "Kjit"),
+    "kjit": ("heliograph.operators.kjit.kernel_learner", "Kjit"),
     "learned": ("heliograph.operators.learned", "Learned"),
     "neural": ("heliograph.paper.rivals.neural", "Neural"),
 }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from heliograph.operators.kjit import JustInTime, Kjit, columns
+from heliograph.operators.kjit.just_in_time import JustInTime
+from heliograph.operators.kjit.kernel_learner import Kjit, columns
 
 __all__ = ["KJIT", "Column", "kjit_of", "kjit_settings", "reproduces", "settings_table"]
 

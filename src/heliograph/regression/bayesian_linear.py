@@ -21,7 +21,7 @@ from heliograph.errors import ModelError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import CHUNK, chunks
 
-__all__ = ["Posterior", "fit", "log_evidence", "merge", "predict", "prior", "update", "widen"]
+__all__ = ["Posterior", "fit", "log_evidence", "predict", "prior", "update", "widen"]
 
 _PANEL = 32  # columns a panel of the blocked rotation; 8 to 64 differ by a fifth
 
@@ -149,31 +149,6 @@ def log_evidence(posterior: Posterior) -> np.ndarray:
     left = posterior.triangle[d:, d:]
     log_det = 2 * np.log(np.abs(np.diagonal(posterior.factor))).sum() + d * np.log(posterior.prior_variance)
     return -0.5 * ((left**2).sum(0) + log_det + posterior.log_noises + n * np.log(2 * np.pi))
-
-
-def merge(a: Posterior, b: Posterior) -> Posterior:
-    """What one regression would know after the rows of both; both must have the same prior and noise.
-
-    The two precisions add, and the prior that both hold is taken out once: in the singular vectors of the stacked
-    factors it is a constant, and the sum holds it twice, so nothing cancels.
-    """
-    if (a.n_features, a.n_outputs, a.prior_variance) != (b.n_features, b.n_outputs, b.prior_variance):
-        raise ModelError("only regressions of the same features, outputs and prior can be merged")
-    d = a.n_features
-    both = _rotate_in(a.triangle, np.asarray(b.triangle))
-    u, s, vt = np.linalg.svd(both[:d, :d])
-    kept = np.sqrt(s**2 - 1 / a.prior_variance)
-    # R'z holds the data only and must not change: where R's singular values shrink, z grows as much
-    turned = u.T @ both[:d, d:]
-    z = turned * (s / kept)[:, None]
-    lost = turned / (kept * np.sqrt(a.prior_variance))[:, None]  # z'z grew by this squared, at the remainder's cost
-    left = both[d:, d:].T @ both[d:, d:] - lost.T @ lost
-    triangle = np.zeros_like(a.triangle)
-    q, r = np.linalg.qr(kept[:, None] * vt)
-    triangle[:d, :d] = r
-    triangle[:d, d:] = q.T @ z
-    triangle[d:, d:] = _triangle_of(left)
-    return Posterior(triangle, d, a.n_rows + b.n_rows, a.prior_variance, a.noise, a.log_noises + b.log_noises)
 
 
 def _rows(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,13 +13,12 @@ from heliograph.engine.blocks.pairing import with_paired_constraints
 from heliograph.engine.blocks.plate import BlockFactor, port_of
 from heliograph.engine.blocks.probed import EXPECTED_ERROR
 from heliograph.engine.blocks.records import Block
-from heliograph.errors import AccuracyWarning, UnsupportedError
+from heliograph.engine.refusing import joint_but, refuse_block
+from heliograph.errors import AccuracyWarning
 from heliograph.graph.records import Edge, Graph, Plate
 from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["with_blocks"]
-
-_NAMED = 4  # variables that a sentence names
 
 
 def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
@@ -55,14 +54,8 @@ def _factors(graph: Graph, blocks: list[Block], must: bool, limits: Limits) -> l
         try:
             factors.append(BlockFactor(graph, block, met & outside & set(block.nodes), limits))
         except TooExpensiveError as error:
-            if must:
-                raise UnsupportedError(f"{_too_expensive(graph, block, error)}; use structure='auto'") from None
-            warnings.warn(
-                f"{_too_expensive(graph, block, error)}; they are factorised instead: correlations are lost, and their "
-                "standard deviations may be too small",
-                AccuracyWarning,
-                stacklevel=2,
-            )
+            lost = ": correlations are lost, and their standard deviations may be too small"
+            refuse_block(_too_expensive(graph, block, error), lost, must)
     for factor in factors:
         if factor.refused is not None:
             warnings.warn(
@@ -77,5 +70,4 @@ def _factors(graph: Graph, blocks: list[Block], must: bool, limits: Limits) -> l
 
 def _too_expensive(graph: Graph, block: Block, error: TooExpensiveError) -> str:
     names = [graph.nodes[k].name for k in block.nodes if graph.nodes[k].given and not graph.nodes[k].fully_observed]
-    shown = ", ".join(repr(n) for n in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return f"variables {shown} are jointly Gaussian, but {error}"
+    return joint_but(names, "jointly Gaussian", error)

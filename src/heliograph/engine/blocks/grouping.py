@@ -24,6 +24,7 @@ from heliograph.factors import (
 )
 from heliograph.families import Gaussian, MultivariateGaussian
 from heliograph.graph.records import Edge, Graph, Node, Plate
+from heliograph.numerics.joined_sets import joined_sets
 
 __all__ = ["DETERMINISTIC", "groups", "is_gaussian_prior", "is_linear", "with_differences"]
 
@@ -84,30 +85,9 @@ def is_linear(graph: Graph, plate: Plate) -> bool:
 
 def groups(graph: Graph) -> list[set[int]]:
     """Sets of nodes that linear plates join, two open ends at a time."""
-    root = list(range(len(graph.nodes)))
-
-    def find(k: int) -> int:
-        while root[k] != k:
-            root[k] = root[root[k]]
-            k = root[k]
-        return k
-
-    seeds: set[int] = set()
-    for plate in graph.plates:
-        if not is_linear(graph, plate):
-            continue
-        ports = _open_ports(graph, plate)
-        if len(ports) < 2:
-            continue
-        nodes = [plate.edges[p].node for p in ports]
-        seeds.update(nodes)
-        for k in nodes[1:]:
-            a, b = sorted((find(nodes[0]), find(k)))
-            root[b] = a
-    found: dict[int, set[int]] = {}
-    for k in sorted(seeds):
-        found.setdefault(find(k), set()).add(k)
-    return list(found.values())
+    linear = (p for p in graph.plates if is_linear(graph, p))
+    ends = ([p.edges[port].node for port in _open_ports(graph, p)] for p in linear)
+    return joined_sets(nodes for nodes in ends if len(nodes) > 1)
 
 
 def is_gaussian_prior(plate: Plate) -> bool:

@@ -26,15 +26,17 @@ __all__ = ["stacked", "with_joint_ports"]
 
 
 def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
-    """The graph with a vector port in place of several ports of one factor that are on a loop through a block.
+    """The graph with a vector port in place of several ports of one factor that are on a loop through Gaussian variables.
 
+    These may be in a block already, or have a Gaussian prior and no linear relation to any other: the stack makes them a block.
     Factors that have no joint form stay as they are: a loop, of which `infer` warns.
     """
     inside = {k for block in blocks for k in block.nodes}
-    chosen = {p.position: _candidate_ports(graph, p, inside) for p in graph.plates}
+    lone = _lone_nodes(graph, inside)
+    chosen = {p.position: _candidate_ports(graph, p, inside | lone) for p in graph.plates}
     if not any(len(ports) > 1 for ports in chosen.values()):
         return graph
-    on_loops = _plates_on_loops(graph, blocks, chosen)
+    on_loops = _plates_on_loops(graph, blocks, lone, chosen)
     made = replace(graph, nodes=list(graph.nodes), plates=[])
     forms: dict[tuple[int, tuple[str, ...]], Form | None] = {}
     for plate in graph.plates:
@@ -44,16 +46,17 @@ def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
             forms[key] = joint_form(graph, plate, ports)
         form = forms.get(key)
         if form is not None:
-            edge = stacked(made, [plate.edges[p] for p in ports], plate.size, plate.name)
-            rest = {p: e for p, e in plate.edges.items() if p not in ports}
+            edge = stacked(made, [plate.edges[p] for p in form.joined], plate.size)
+            rest = {p: e for p, e in plate.edges.items() if p not in form.joined}
             plate = replace(plate, factor=form.factor, edges={form.port: edge, **rest})
         made.plates.append(replace(plate, position=len(made.plates)))
     return made
 
 
-def stacked(graph: Graph, edges: list[Edge], size: int, name: str) -> Edge:
+def stacked(graph: Graph, edges: list[Edge], size: int) -> Edge:
     """Add vectors of the scalars at some edges to a graph, and give the edge to them."""
-    node = Node(len(graph.nodes), f"inputs of {name}", MultivariateGaussian, (size,), len(edges), False)
+    name = f"({', '.join(graph.nodes[e.node].name for e in edges)})"
+    node = Node(len(graph.nodes), name, MultivariateGaussian, (size,), len(edges), False)
     graph.nodes.append(node)
     out = Edge(node.position, None, True)
     ends = {**{f"x{k}": e for k, e in enumerate(edges)}, "out": out}
@@ -61,18 +64,24 @@ def stacked(graph: Graph, edges: list[Edge], size: int, name: str) -> Edge:
     return out
 
 
+def _lone_nodes(graph: Graph, inside: set[int]) -> set[int]:
+    """The scalar nodes in no block all of whose entries have a proper Gaussian prior."""
+    priors = {p.edges["x"].node for p in graph.plates if is_gaussian_prior(p) and p.edges["x"].index is None}
+    return {k for k in priors - inside if graph.nodes[k].dimension is None and not graph.nodes[k].fully_observed}
+
+
 def _candidate_ports(graph: Graph, plate: Plate, inside: set[int]) -> tuple[str, ...]:
-    """The ports at scalars of a block of a plate that is no part of it."""
+    """The ports at Gaussian scalars, in a block or alone, of a plate that is no part of a block."""
     if is_linear(graph, plate) or is_gaussian_prior(plate):
         return ()
     return tuple(port for port, e in plate.edges.items() if e.node in inside and graph.nodes[e.node].dimension is None)
 
 
 def _plates_on_loops(
-    graph: Graph, blocks: Sequence[Block], chosen: dict[int, tuple[str, ...]]
+    graph: Graph, blocks: Sequence[Block], lone: set[int], chosen: dict[int, tuple[str, ...]]
 ) -> dict[int, tuple[str, ...]]:
-    """The ports of each plate that some element has on one loop through parts of blocks."""
-    part, n_parts = _parts(graph, blocks)
+    """The ports of each plate that some element has on one loop through parts of blocks and nodes in none."""
+    part, n_parts = _parts(graph, blocks, lone)
     entries: list[np.ndarray] = []
     elements: list[np.ndarray] = []
     owners: list[tuple[int, str]] = []
@@ -95,8 +104,8 @@ def _plates_on_loops(
     return {position: ports for position, ports in found.items() if len(ports) > 1}
 
 
-def _parts(graph: Graph, blocks: Sequence[Block]) -> tuple[dict[int, np.ndarray], int]:
-    """The connected part of a block that each entry of each node belongs to (-1: known), counted over all blocks."""
+def _parts(graph: Graph, blocks: Sequence[Block], lone: set[int]) -> tuple[dict[int, np.ndarray], int]:
+    """The connected part that each entry of each node belongs to (-1: known), counted over all blocks and lone nodes."""
     found: dict[int, np.ndarray] = {}
     n = 0
     for block in blocks:
@@ -105,6 +114,11 @@ def _parts(graph: Graph, blocks: Sequence[Block]) -> tuple[dict[int, np.ndarray]
             own = parts_of_rows(rows, label).reshape(-1, graph.nodes[k].dimension or 1).max(axis=1)
             found[k] = np.where(own >= 0, own + n, -1)
         n += int(label.max(initial=-1)) + 1
+    for k in sorted(lone):
+        node = graph.nodes[k]
+        known = np.zeros(node.size, dtype=bool) if node.observed is None else node.observed.is_point
+        found[k] = np.where(known, -1, n + np.arange(node.size))
+        n += node.size
     return found, n
 
 

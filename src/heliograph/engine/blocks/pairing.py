@@ -141,7 +141,7 @@ def _rewritten(graph: Graph, pairs: np.ndarray) -> Graph:
         chosen = pairs[(pairs[:, 0] == a) & (pairs[:, 2] == b)]
         ends = [_some(graph.plates[k], rows) for k, rows in ((a, chosen[:, 1]), (b, chosen[:, 3]))]
         name = f"{ends[0].name} and {ends[1].name}"
-        edge = stacked(made, [end.edges["x"] for end in ends], len(chosen), name)
+        edge = stacked(made, [end.edges["x"] for end in ends], len(chosen))
         sign = np.stack([_signs(graph, end) for end in ends], axis=1)
         made.plates.append(Plate(len(made.plates), name, BothPositive(), (len(chosen),), {"x": edge}, {"sign": sign}))
     return made

@@ -29,7 +29,6 @@ __all__ = [
     "scale",
     "shifted",
     "take",
-    "touched",
     "transposed",
 ]
 
@@ -226,16 +225,3 @@ def is_base(rows: Rows) -> bool:
     s = rows.sparse
     plain = not rows.dense and s.nnz == len(rows) and not rows.constant.any()
     return bool(plain and (s.data == 1.0).all() and (s.indptr == np.arange(len(rows) + 1)).all())
-
-
-def touched(rows: Rows) -> np.ndarray:
-    """Which rows hold a variable at all, ``(n,)`` bool."""
-    some = np.diff(rows.sparse.indptr) > 0
-    if rows.sparse.nnz:
-        size = np.bincount(
-            np.repeat(np.arange(len(rows)), np.diff(rows.sparse.indptr)), np.abs(rows.sparse.data), len(rows)
-        )
-        some &= size > 0
-    for matrix, _ in rows.dense:
-        some |= (matrix != 0).any(axis=1)
-    return some

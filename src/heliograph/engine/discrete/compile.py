@@ -13,6 +13,7 @@ from heliograph.errors import ContradictionError
 from heliograph.factors import ConditionalTable, Equal, Prior
 from heliograph.families import Bernoulli, Categorical, Family
 from heliograph.graph.records import Edge, Graph, Node, Plate
+from heliograph.numerics.joined_sets import joined_sets
 
 __all__ = ["DiscreteBlock", "Member", "Tuples", "find_discrete_blocks", "log_weights"]
 
@@ -71,28 +72,9 @@ def _open_nodes(graph: Graph, plate: Plate) -> list[int]:
 
 
 def _groups(graph: Graph, joined: Sequence[Joined]) -> list[set[int]]:
-    root = list(range(len(graph.nodes)))
-
-    def find(k: int) -> int:
-        while root[k] != k:
-            root[k] = root[root[k]]
-            k = root[k]
-        return k
-
-    seeds: set[int] = set()
     ends = [_open_nodes(graph, p) for p in graph.plates if _is_table(graph, p)]
     ends += [[e.node for e in j.ends if not graph.nodes[e.node].fully_observed] for j in joined]
-    for nodes in ends:
-        if len(nodes) < 2:
-            continue
-        seeds.update(nodes)
-        for k in nodes[1:]:
-            a, b = sorted((find(nodes[0]), find(k)))
-            root[b] = a
-    found: dict[int, set[int]] = {}
-    for k in sorted(seeds):
-        found.setdefault(find(k), set()).add(k)
-    return list(found.values())
+    return joined_sets(nodes for nodes in ends if len(nodes) > 1)
 
 
 # ---- one block ----------------------------------------------------------------------------------------------------

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
-from heliograph.engine.discrete.compile import DiscreteBlock, find_discrete_blocks
+from heliograph.engine.discrete.compile import find_discrete_blocks
 from heliograph.engine.discrete.plate import DiscreteFactor, discrete_port
 from heliograph.engine.discrete.tuples import with_tuples
-from heliograph.errors import AccuracyWarning, UnsupportedError
+from heliograph.engine.refusing import joint_but, refuse_block
 from heliograph.graph.records import Edge, Graph, Plate
 from heliograph.numerics.elimination import TooManyConfigurationsError
 
 __all__ = ["with_discrete_blocks"]
-
-_NAMED = 4  # variables that a sentence names
 
 
 def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
@@ -34,14 +31,9 @@ def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
             own = {m.node for m in (*block.members, *block.tuples)}
             factors.append(DiscreteFactor(graph, block, outside & own))
         except TooManyConfigurationsError as error:
-            if must:
-                raise UnsupportedError(f"{_too_many(graph, block, error)}; use structure='auto'") from None
-            warnings.warn(
-                f"{_too_many(graph, block, error)}; they are factorised instead, by loopy belief propagation: their "
-                "probabilities are approximate, and may be far off",
-                AccuracyWarning,
-                stacklevel=2,
-            )
+            names = [graph.nodes[m.node].name for m in block.members if graph.nodes[m.node].given]
+            instead = ", by loopy belief propagation: their probabilities are approximate, and may be far off"
+            refuse_block(joint_but(names, "joined by tables", error), instead, must)
     gone = {k for f in factors for k in f.block.plates}
     made = Graph(graph.nodes, [], graph.live)
     for plate in graph.plates:
@@ -52,9 +44,3 @@ def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
         edges = {discrete_port(k): Edge(k, None, True, joint=True) for k in nodes}
         made.plates.append(Plate(len(made.plates), "discrete block", factor, (), edges))
     return made
-
-
-def _too_many(graph: Graph, block: DiscreteBlock, error: TooManyConfigurationsError) -> str:
-    names = [graph.nodes[m.node].name for m in block.members if graph.nodes[m.node].given]
-    shown = ", ".join(repr(n) for n in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-    return f"variables {shown} are joined by tables, but {error}"

@@ -22,7 +22,6 @@ class BothPositive(Factor):
     """
 
     name = "both positive"
-    ports = ("sign", "x")
     families: ClassVar = {"sign": (), "x": (MultivariateGaussian,)}
     how: ClassVar = {"x": "quadrature"}
     data_ranks: ClassVar = {"sign": 1}
@@ -30,7 +29,6 @@ class BothPositive(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> MultivariateGaussian:
         """The message to x."""
-        self.check_port(to)
         found, sign, good = self._tilted(incoming)
         mean, covariance = sign * found.mean, sign[:, :, None] * sign[:, None, :] * found.covariance
         return message_from_moments(incoming["x"], mean, covariance, good)

@@ -22,22 +22,25 @@ class Form(NamedTuple):
 
     factor: Factor
     port: str
+    joined: tuple[str, ...]  # the ports that the vector stands for
 
 
 def joint_form(graph: Graph, plate: Plate, ports: tuple[str, ...]) -> Form | None:
     """The factor of a plate with the scalars at some ports as one vector; None where it has no such form."""
     factor = plate.factor
     if isinstance(factor, BlackBox):
-        if factor.child in ports:
-            return None  # an output that is joint with its inputs: the oracles know vectors of inputs only
-        box = joint_box(factor, ports)
-        return Form(box, box.port)
+        # the oracles know vectors of inputs only: an output on the loop is left out, and `infer` warns of what remains
+        inputs = tuple(p for p in ports if p != factor.child)
+        if len(inputs) < 2:
+            return None
+        box = joint_box(factor, inputs)
+        return Form(box, box.port, inputs)
     if isinstance(factor, Product) and _all_open(graph, plate):
         form = JointProduct(ports)
-        return Form(form, form.port)
+        return Form(form, form.port, ports)
     if isinstance(factor, _CONDITIONED) and len(ports) == 2:
         conditioned = ConditionedForm(factor, (ports[0], ports[1]))
-        return Form(conditioned, conditioned.port)
+        return Form(conditioned, conditioned.port, ports)
     return None
 
 

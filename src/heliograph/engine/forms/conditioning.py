@@ -54,7 +54,6 @@ class ConditionedForm(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity; uniform where the cavity of the two numbers is no distribution."""
-        self.check_port(to)
         n = len(incoming[self.port])
         parts = [self._message(to, _some(incoming, np.arange(s.start, s.stop))) for s in chunks(n, _ROWS)]
         return parts[0] if len(parts) == 1 else type(parts[0]).join(parts)
@@ -68,6 +67,14 @@ class ConditionedForm(Factor):
             good = part[self.port].proper
             found.append(np.where(good, self._integrate(part, good).rule.log_z, np.inf))
         return np.concatenate(found)
+
+    def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``log`` of the factor at draws (n, S, 2) of the vector, and of which components it is a function: both."""
+        n, draws = values.shape[:2]
+        rows = np.repeat(np.arange(n), draws)
+        at = {p: m[rows] for p, m in incoming.items() if p != self.port}
+        at |= {p: Gaussian.point_mass(values[..., k].reshape(-1)) for k, p in enumerate(self.joined)}
+        return self.factor.log_z(at).reshape(n, draws), np.arange(2)
 
     def _message(self, to: str, incoming: dict[str, Any]) -> Family:
         joint = incoming[self.port]

@@ -42,7 +42,6 @@ class JointProduct(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity."""
-        self.check_port(to)
         (_, mean, covariance), good, free = self._tilted(incoming)
         if to == self.port:
             at = self._at
@@ -56,6 +55,25 @@ class JointProduct(Factor):
         """``log`` of the integral of all messages with a b for the product."""
         triple, good, _ = self._tilted(incoming)
         return np.where(good, triple.log_z, np.inf)
+
+    def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``log`` of the factor at draws (n, S, d) of the vector, and of which components it is a function.
+
+        The product is integrated out: given a and b, or one of them, it is Gaussian under what comes in.
+        """
+        mean, covariance, good, free = self._assembled(incoming)
+        kept = np.array([k for k, p in enumerate(self.joined) if p != "out"])
+        known = self._at[kept]  # among (a, b, out)
+        u = values[..., kept]
+        centre, variance = _given(mean, covariance, known, u)
+        if len(known) == 2:
+            product, spread = u[..., 0] * u[..., 1], 0.0
+        else:
+            other = 1 - known[0]
+            product, spread = u[..., 0] * mean[:, other, None], u[..., 0] ** 2 * covariance[:, other, other, None]
+        total = variance[:, None] + spread
+        log_t = -0.5 * (product - centre) ** 2 / total - 0.5 * np.log(total)
+        return np.where(good[:, None], np.where(free[:, None], 0.0, log_t), -np.inf), kept
 
     def _tilted(self, incoming: Incoming) -> _Tilted:
         mean, covariance, good, free = self._assembled(incoming)
@@ -91,3 +109,11 @@ class JointProduct(Factor):
             mean[:, k] = np.where(proper, message.mean, 0.0)
             covariance[:, k, k] = np.where(proper, message.variance, 1.0)
         return mean, covariance, good, free
+
+
+def _given(mean: np.ndarray, covariance: np.ndarray, known: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (n, S) and variance (n,) of the third number before the product is known, given draws of some others."""
+    own = covariance[:, known[:, None], known]
+    gain = np.linalg.solve(own, covariance[:, known, 2][..., None])[..., 0]
+    centre = mean[:, 2, None] + np.einsum("nsk,nk->ns", u - mean[:, None, known], gain)
+    return centre, covariance[:, 2, 2] - np.sum(gain * covariance[:, known, 2], axis=1)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError
-from heliograph.families.reading import Interval
+from heliograph.families.reading import Interval, central_interval, wanted_quantiles
 from heliograph.numerics.checks import as_real, check_rng, short
 
 __all__ = ["Marginal"]
@@ -50,9 +49,7 @@ class Marginal:
 
     def quantile(self, q: Any) -> np.ndarray:
         """The values below which it lies with probability `q`, of shape ``(*q.shape, *shape)``."""
-        q = as_real("quantile: q", q)
-        if not ((q >= 0) & (q <= 1)).all():
-            raise ModelError(f"a quantile is asked for a probability between 0 and 1, not {short(q)}")
+        q = wanted_quantiles(q)
         flat = self.values.reshape(len(self.weights), -1)
         found = [np.interp(q.reshape(-1), middle, x) for x, middle in (self._sorted(column) for column in flat.T)]
         return np.stack(found, axis=-1).reshape((*q.shape, *self.shape))
@@ -73,10 +70,7 @@ class Marginal:
 
     def interval(self, probability: float = 0.9) -> Interval:
         """The central interval that holds it with this probability."""
-        if isinstance(probability, bool) or not 0 < probability < 1:
-            raise ModelError(f"an interval holds a probability between 0 and 1, not {probability!r}")
-        lower, upper = self.quantile([(1 - probability) / 2, (1 + probability) / 2])
-        return Interval(lower, upper)
+        return central_interval(self.quantile, probability)
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
         """Draws of shape ``(*n, *shape)``, by the inverse of the cumulative distribution; of an array, whole nodes."""

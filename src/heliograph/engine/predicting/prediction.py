@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError
-from heliograph.families.reading import Interval
+from heliograph.families.reading import Interval, central_interval, wanted_quantiles
 from heliograph.families.tables import brief
-from heliograph.numerics.checks import as_real, short
+from heliograph.numerics.checks import as_real
 
 __all__ = ["Prediction", "joined_predictions"]
 
@@ -40,16 +39,12 @@ class Prediction:
 
     def quantile(self, q: Any) -> np.ndarray:
         """Quantiles of the draws, of shape ``(*q.shape, *shape)``."""
-        q = as_real("quantile: q", q)
-        if not ((q >= 0) & (q <= 1)).all():
-            raise ModelError(f"a quantile is asked for a probability between 0 and 1, not {short(q)}")
+        q = wanted_quantiles(q)
         return np.quantile(self.samples, q, axis=0)
 
     def interval(self, probability: float = 0.9) -> Interval:
         """The central interval that holds this share of the draws."""
-        if not 0 < probability < 1:
-            raise ModelError(f"an interval holds a probability between 0 and 1, not {probability!r}")
-        return Interval(*self.quantile([(1 - probability) / 2, (1 + probability) / 2]))
+        return central_interval(self.quantile, probability)
 
     def cdf(self, x: Any) -> np.ndarray:
         """The share of the draws that are at most `x`."""

@@ -14,9 +14,10 @@ import numpy as np
 from heliograph.factors.base import Incoming
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.factors.black_box.options import RunOptions
-from heliograph.families import MultivariateGaussian
+from heliograph.families import Family, MultivariateGaussian
 from heliograph.operators.protocol import Reply
 from heliograph.oracles import Sampler
+from heliograph.oracles.sampler import evaluate
 
 __all__ = ["JointBox", "joint_box"]
 
@@ -66,6 +67,36 @@ class JointBox(BlackBox):
             return super().log_z(incoming, power, **settings)
         finally:
             self._count(before)
+
+    def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """``log`` of the factor at draws (n, S, d) of the vector, and of which components it is a function: all.
+
+        None where that is not one cheap evaluation for each: a function that is stochastic, expensive or partial, or has other
+        unknown inputs.
+        """
+        sampler = self.sampler
+        if sampler.stochastic or sampler.expensive or not sampler.vectorized or sampler.impossible is not None:
+            return None
+        n, draws, d = values.shape
+        rows = np.repeat(np.arange(n), draws)
+        given: dict[str, Any] = {}
+        for port in sampler.inputs:
+            known = incoming[port]
+            if port == self.port:
+                given[port] = values.reshape(-1, d)
+            elif isinstance(known, Family):
+                if known.point is None or not known.is_point.all():
+                    return None
+                given[port] = known.point[rows]
+            else:
+                given[port] = np.asarray(known)[rows]
+        out = evaluate(np.random.default_rng(0), sampler, given, n * draws)
+        self.box.n_evaluations += n * draws
+        message = incoming[self.child]
+        spoken = message.proper | message.is_point
+        log_t = np.zeros((n, draws))
+        log_t[spoken] = message[rows].log_density(out).reshape(n, draws)[spoken]
+        return log_t, np.arange(d)
 
     def _counts(self) -> tuple[int, int, int]:
         return self.n_asked, self.n_messages, self.n_evaluations

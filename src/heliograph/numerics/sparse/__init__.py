@@ -12,7 +12,7 @@ The precision of x is then ``prior + A' diag(tau) A`` and its information vector
 
 | once per sweep | |
 |---|---|
-| `gram`, `core_precision` | values of ``A' diag(tau) A``, and of a dense prior of vectors; they add up |
+| `gram` | values of ``A' diag(tau) A``; they add up |
 | `information` | ``A' (nu - tau constant)`` |
 | `factorise` -> `Factor` | Cholesky factor and log determinant, or `NotPositiveDefiniteError` |
 | `solve`, `apply` | the mean of x, and of expressions |
@@ -21,7 +21,6 @@ The precision of x is then ``prior + A' diag(tau) A`` and its information vector
 | when asked | |
 |---|---|
 | `sample`, `covariance` | joint draws; covariances of any few expressions |
-| `gaussian_log_evidence` | the part of the evidence that is the block's own |
 | `schur` | what a part of the data knows of the variables that it shares |
 | `prepare`, `estimate` | means and variances by conjugate gradients where `Plan.affordable` is false |
 | `solve_iteratively`, `information_noise` | single solves, and draws, there |
@@ -55,11 +54,10 @@ precision is the inverse of that minus tau. A row without entries is a constant:
 """
 
 from heliograph.numerics.sparse.batched import NotPositiveDefiniteError
-from heliograph.numerics.sparse.evidence import gaussian_log_evidence
 from heliograph.numerics.sparse.factor import Factor, covariance, factorise, sample, schur, solve
 from heliograph.numerics.sparse.inverse import Inverse, invert, variances
 from heliograph.numerics.sparse.iterating import information_noise, solve_iteratively
-from heliograph.numerics.sparse.placing import Placed, core_precision, gram, place
+from heliograph.numerics.sparse.placing import Placed, gram, place
 from heliograph.numerics.sparse.plan import Budget, Plan, TooExpensiveError, analyse
 from heliograph.numerics.sparse.probes import Estimate, Prober, estimate, prepare
 from heliograph.numerics.sparse.rows import (
@@ -89,12 +87,10 @@ __all__ = [
     "apply",
     "apply_transposed",
     "concatenate",
-    "core_precision",
     "covariance",
     "entries",
     "estimate",
     "factorise",
-    "gaussian_log_evidence",
     "gram",
     "information",
     "information_noise",

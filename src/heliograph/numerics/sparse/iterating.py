@@ -18,16 +18,9 @@ _EXACT = 1e-10  # relative residual
 
 
 def solve_iteratively(prober: Prober, taus: Sequence[np.ndarray], right: np.ndarray) -> np.ndarray:
-    """``inv(precision) right`` for right-hand sides (n, c), to a relative residual of 1e-10.
+    """``inv(precision) right`` for right-hand sides (n, c) in the order of the variables, to a relative residual of 1e-10.
 
-    Parameters
-    ----------
-    prober : Prober
-        From `prepare`.
-    taus : sequence of ndarray
-        Weights of each part's sites.
-    right : ndarray
-        In the order of the variables, (n, c).
+    `prober` and `taus` are those of `estimate`.
     """
     plan = prober.plan
     n, n_core = plan.n_sparse, plan.n_core

@@ -14,7 +14,7 @@ from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
 from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
 from heliograph.numerics.sparse.rows import Dense, Rows, weigh
 
-__all__ = ["Placed", "core_precision", "from_upper_triangles", "gram", "place", "upper_triangles"]
+__all__ = ["Placed", "from_upper_triangles", "gram", "place", "upper_triangles"]
 
 CHUNK = 4096  # rows: a weighed block of 50 columns stays in the second-level cache
 
@@ -234,13 +234,3 @@ def _add_dense(placed: Placed, values: np.ndarray, dense: Dense, tau: np.ndarray
             border[:, columns] += cross[:n]
             core[:, columns] += cross[n:]
             core[columns, :] += cross[n:].T
-
-
-def core_precision(plan: Plan, variables: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Values of a dense precision over some variables of the core: a vector's prior, or the message of another part."""
-    at = plan.number[np.asarray(variables)] - plan.n_sparse
-    if (at < 0).any():
-        raise ValueError("a dense precision over variables that are not all in the core")
-    values = np.zeros(plan.fill)
-    values[plan.core].reshape(plan.n_core, plan.n_core)[np.ix_(at, at)] += precision
-    return values

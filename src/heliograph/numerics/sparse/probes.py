@@ -112,7 +112,6 @@ def estimate(
     taus: Sequence[np.ndarray],
     right: np.ndarray,
     *,
-    more: np.ndarray | None = None,
     previous: Estimate | None = None,
 ) -> Estimate:
     """Mean ``inv(precision) right`` and the variances of all queried rows.
@@ -125,14 +124,11 @@ def estimate(
         Weights of each part's sites.
     right : ndarray
         Information vector (n,).
-    more : ndarray, optional
-        Further values of the core, from ``core_precision(prober.plan, ...)``.
     previous : Estimate, optional
         A solution for similar weights, to start from.
     """
     plan, n = prober.plan, prober.plan.n_sparse
     values = sum((gram(part, tau) for part, tau in zip(prober.parts, taus, strict=True)), np.zeros(plan.fill))
-    values = values if more is None else values + more
     scale, matrix = _scaled(prober, values)
     ordered = right[plan.order]
     border = values[plan.border].reshape(n, plan.n_core)

@@ -6,7 +6,9 @@ Each direction says which rows are valid; an operator asks about the rest.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,7 +34,35 @@ class Target(Protocol):
         ...
 
 
-class BeliefStatistics(NamedTuple):
+class _OfBelief:
+    """A belief in coordinates that the class names."""
+
+    coordinates: ClassVar[Callable[[type[Family]], Any]]
+
+    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates of proper beliefs that are not points."""
+        y = type(self).coordinates(type(belief)).encode(belief)
+        valid = np.asarray(belief.proper & ~belief.is_point) & np.isfinite(y).all(axis=-1)
+        return np.where(valid[:, None], y, np.nan), valid
+
+    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
+        """The belief divided by the cavity, eq. (1)."""
+        belief, valid = type(self).coordinates(type(cavity)).decode(y, event_size(cavity))
+        quotient = belief / cavity
+        # a belief of parameters far apart from the cavity's may round to none at all when they meet again
+        valid = valid & np.asarray((quotient * cavity).proper) & np.isfinite(naturals_of(quotient)).all(axis=-1)
+        if valid.all():
+            return quotient, valid
+        # where there is no belief the message is the uniform one, which says nothing
+        naturals = tuple(
+            np.where(valid.reshape(valid.shape + (1,) * r), a, 0.0)
+            for a, r in zip(quotient.naturals, quotient.ranks, strict=True)
+        )
+        return quotient.from_naturals(naturals, quotient.point), valid
+
+
+@dataclass(frozen=True)
+class BeliefStatistics(_OfBelief):
     """The expected sufficient statistics of the belief, as in the paper's text.
 
     >>> from heliograph.families import Gaussian
@@ -41,17 +71,11 @@ class BeliefStatistics(NamedTuple):
     """
 
     name: str = "statistics"
-
-    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of proper beliefs that are not points."""
-        return _encoded(statistics_of(type(belief)), belief)
-
-    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
-        """The projection divided by the cavity, eq. (1)."""
-        return _divided(statistics_of(type(cavity)), y, cavity)
+    coordinates = staticmethod(statistics_of)
 
 
-class BeliefLogs(NamedTuple):
+@dataclass(frozen=True)
+class BeliefLogs(_OfBelief):
     """(mean, log variance), (log a, log b), (log shape, log rate) of the belief, as in the authors' program.
 
     >>> from heliograph.families import Gaussian
@@ -61,14 +85,7 @@ class BeliefLogs(NamedTuple):
     """
 
     name: str = "log"
-
-    def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithms of proper beliefs that are not points."""
-        return _encoded(logs_of(type(belief)), belief)
-
-    def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
-        """The belief divided by the cavity, eq. (1)."""
-        return _divided(logs_of(type(cavity)), y, cavity)
+    coordinates = staticmethod(logs_of)
 
 
 class OutgoingMessage(NamedTuple):
@@ -140,31 +157,6 @@ def target_named(name: Any) -> Target:
             raise ModelError(f"there is no target {name!r}; there are {sorted(table)}")
         return table[name]
     return name
-
-
-def _encoded(coordinates: Any, belief: Family) -> tuple[np.ndarray, np.ndarray]:
-    y = coordinates.encode(belief)
-    valid = np.asarray(belief.proper & ~belief.is_point) & np.isfinite(y).all(axis=-1)
-    return np.where(valid[:, None], y, np.nan), valid
-
-
-def _divided(coordinates: Any, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
-    belief, valid = coordinates.decode(y, event_size(cavity))
-    quotient = belief / cavity
-    # a belief of parameters far apart from the cavity's may round to none at all when they meet again
-    valid = valid & np.asarray((quotient * cavity).proper) & _finite(quotient)
-    if valid.all():
-        return quotient, valid
-    # where there is no belief the message is the uniform one, which says nothing
-    naturals = tuple(
-        np.where(valid.reshape(valid.shape + (1,) * r), a, 0.0)
-        for a, r in zip(quotient.naturals, quotient.ranks, strict=True)
-    )
-    return quotient.from_naturals(naturals, quotient.point), valid
-
-
-def _finite(message: Family) -> np.ndarray:
-    return np.asarray(np.isfinite(naturals_of(message)).all(axis=-1))
 
 
 def _from_rows(y: np.ndarray, like: Family) -> Family:

@@ -8,8 +8,7 @@ from heliograph.errors import UnsupportedError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.oracles.axes.axis import Axis
 from heliograph.oracles.axes.discrete_axes import CoinAxis, LabelAxis
-from heliograph.oracles.axes.log_axis import LogAxis
-from heliograph.oracles.axes.logit_axis import LogitAxis
+from heliograph.oracles.axes.log_axes import LogAxis, LogitAxis
 from heliograph.oracles.axes.real_axis import RealAxis
 from heliograph.oracles.axes.simplex_axis import SimplexAxis
 from heliograph.oracles.axes.vector_axis import VectorAxis

@@ -21,7 +21,6 @@ __all__ = ["Linearised", "blocks_of", "charts_of", "joint_moments", "linearise",
 
 _PASSES = 7
 _MOST_COORDINATES = 5  # 3^5 = 243 sigma points a pass
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class _Fit(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,15 @@ from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import NOT_TESTED, Claim, Found, found_in, judged
 from heliograph.paper.report.style import label
 from heliograph.paper.report.tables import Cell, Table, cell, range_of, spread_table
+from heliograph.paper.running.experiment import Json
 
-__all__ = ["claims", "sentences", "tables"]
+__all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 
-Json = Mapping[str, Any]
+TITLE = "Batch learning, ten methods and ours"
+LEAD = (
+    "A message operator is trained on messages of finished EP runs and asked about others. The error is "
+    "KL(label || prediction) of the belief sent to z."
+)
 _NEAR = 0.5  # of log KL: what counts as agreement
 _VISIBLE = float(np.log(0.1))  # log KL of a mean off by 0.45 deviations, which one sees in a plot
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,15 @@ from heliograph.paper.report.tables import (
     spread_table,
     time_split,
 )
+from heliograph.paper.running.experiment import Json
 
-__all__ = ["claims", "sentences", "tables"]
+__all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 
-Json = Mapping[str, Any]
+TITLE = "Just-in-time learning of the logistic factor"
+LEAD = (
+    "Logistic regressions, one after another, while the operator learns the logistic factor's messages "
+    "as it goes and asks an oracle when it is in doubt."
+)
 _PAPERS = ("kjit (text)", "kjit (program)")
 _ONE_WAY = (
     "The labels are observed, so the graph's schedule sends nothing to p and only the operator to z is learned; the paper learned "

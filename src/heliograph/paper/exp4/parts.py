@@ -15,7 +15,7 @@ import numpy as np
 from heliograph.factors import CompoundGamma
 from heliograph.factors.black_box import BlackBox, RunOptions, factor
 from heliograph.families import Beta, Family, Gamma, concatenate
-from heliograph.operators.kjit import Kjit
+from heliograph.operators.kjit.kernel_learner import Kjit
 from heliograph.operators.kjit.targets import OutgoingRate
 from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Incoming, Setting

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from heliograph.paper.columns import KJIT
@@ -13,10 +10,12 @@ from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import Claim, Found, found_in, judged
 from heliograph.paper.report.style import label, number
 from heliograph.paper.report.tables import SPLIT, Table, cell, range_of, spread_table, time_split
+from heliograph.paper.running.experiment import Json
 
-__all__ = ["claims", "sentences", "tables"]
+__all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 
-Json = Mapping[str, Any]
+TITLE = "The compound gamma, problem after problem"
+LEAD = "The precision of a Gaussian under a compound gamma prior: one message a problem, over many problems."
 _PAPERS = ("kjit (text)", "kjit (program)")
 _KEYS = ("correlation_log_shape", "correlation_log_rate", "mean_posterior_kl", "worst_posterior_kl", "oracle_calls",
          "evaluations", "improper", "seconds", "seconds_when_asked", "seconds_when_certain")  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,12 @@ from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import Claim, Found, found_in, judged
 from heliograph.paper.report.style import label, number
 from heliograph.paper.report.tables import SPLIT, Cell, Table, cell, nats, range_of, share, spread_table, time_split
+from heliograph.paper.running.experiment import Json
 
-__all__ = ["claims", "sentences", "tables"]
+__all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 
-Json = Mapping[str, Any]
+TITLE = "Four real data sets in sequence"
+LEAD = "Four real data sets in a row: the messages change with each, and the operator should notice and ask."
 _PAPERS = ("kjit (text)", "kjit (program)")
 _BLOOD = "blood_transfusion"
 

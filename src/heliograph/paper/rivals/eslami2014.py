@@ -8,7 +8,7 @@ forest answers with the average of its trees, and doubts where they disagree.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,9 +36,6 @@ class EslamiForest:
     >>> mean.round(6), bool(variance[0, 0] < 1e-9)
     (array([[0.25]]), True)
     """
-
-    online: ClassVar[bool] = True
-    gives_variance: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -14,8 +14,6 @@ __all__ = ["ExtraTrees", "RandomForest"]
 class _Forest:
     """One forest per output: trees shared by the outputs would be cut for the one of largest variance."""
 
-    online: ClassVar[bool] = False
-    gives_variance: ClassVar[bool] = True
     _kind: ClassVar[str]  # the name of scikit-learn's class, which is loaded when the first forest is grown
 
     def __init__(self, n_trees: int = 64, min_leaf: int = 1, n_jobs: int = 1, random_state: int = 0) -> None:
@@ -72,12 +70,6 @@ class RandomForest(_Forest):
 
 
 class ExtraTrees(_Forest):
-    """Extremely randomised trees (Geurts, Ernst and Wehenkel 2006): all rows in every tree, thresholds at random.
-
-    >>> x = np.linspace(0, 1, 500)[:, None]
-    >>> mean, variance = ExtraTrees(n_trees=16).fit(x, 2 * x).predict(np.array([[0.25]]))
-    >>> mean.round(1)
-    array([[0.5]])
-    """
+    """Extremely randomised trees (Geurts, Ernst and Wehenkel 2006): all rows in every tree, thresholds at random."""
 
     _kind = "ExtraTreesRegressor"

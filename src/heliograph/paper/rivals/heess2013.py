@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -28,9 +28,6 @@ class HeessNetwork:
     >>> bool(np.abs(network.predict(x)[0] - np.sin(3 * x)).max() < 0.01)
     True
     """
-
-    online: ClassVar[bool] = False
-    gives_variance: ClassVar[bool] = False
 
     def __init__(
         self,

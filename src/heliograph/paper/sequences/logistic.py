@@ -17,7 +17,7 @@ from heliograph.engine import Model, Posterior, Trace, after
 from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.factors.black_box import BlackBox, factor
 from heliograph.families import Beta, Gaussian, MultivariateGaussian
-from heliograph.operators.kjit import Kjit
+from heliograph.operators.kjit.kernel_learner import Kjit
 from heliograph.operators.learned import Learned
 from heliograph.oracles import ImportanceOracle
 from heliograph.paper.batch.recording import recorded_messages
@@ -167,7 +167,7 @@ def _infer(
     with warnings.catch_warnings():
         for kind in (OracleWarning, ConvergenceWarning, AccuracyWarning):  # the row counts and measures all of these
             warnings.simplefilter("ignore", kind)
-        posterior = model.infer(stop=after(sweeps), seed=seed, progress=False, **settings)
+        posterior = model.infer(stop=after(sweeps), seed=seed, progress=False, audit=False, **settings)
     seconds = time.perf_counter() - start
     belief = posterior[w]
     assert isinstance(belief, MultivariateGaussian)
