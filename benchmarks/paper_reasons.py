@@ -1,20 +1,14 @@
 """Reasons and remarks of docs/results/reproduced.md that the experiments themselves do not test, each put to a test of its own.
 
-    python -m benchmarks.paper_reasons                                  # all, about six minutes; or some of the names below
+    python -m benchmarks.paper_reasons                                  # all, about six minutes; or some of their names
     python -m benchmarks.paper_reasons --json docs/results/reasons.json  # kept, for docs/results/make_tables.py
 
-- calls: is the number of oracle calls in experiment 4 luck of the first 20 messages? These, the problems after them and the random
-  features are drawn apart, each with every other, and the variance of the number of calls is split among them.
-- level: does the level at which the log predictive variance settles in experiment 3 follow the threshold above which KJIT asks?
-- forest: does the forest of experiment 1 owe its lead over the paper's own to quadratic leaves, logarithms and a tiny ridge?
-- nodes: do 200 nodes give the integral of experiment 4 to 14 digits?
-- gain: the paper's remark that a log KL below -8 brings no gain in EP. Every message is moved until it is wrong by so much.
-- chains: the paper's remark that forests that split leaves online may become long chains.
+`TESTS`, at the end, lists the questions. Seeds are fixed; nothing depends on the clock.
 """
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -203,7 +197,27 @@ def _deepest(forest: EslamiForest) -> int:
     return int(depth.max())
 
 
-TESTS = {"forest": forest, "gain": gain, "level": level, "chains": chains, "calls": calls, "nodes": nodes}
+TESTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+    "gain": (
+        "Does a log KL of messages below -8 bring no gain in EP, as the paper says? Each is moved until it is so wrong.",
+        gain,
+    ),
+    "forest": (
+        "Does the forest of exp1 owe its lead over the paper's own to quadratic leaves, logarithms and a tiny ridge?",
+        forest,
+    ),
+    "level": (
+        "Does the level at which the uncertainty of exp3 settles follow the threshold above which KJIT asks?",
+        level,
+    ),
+    "chains": ("Do forests that split leaves online become long chains, as the paper says?", chains),
+    "calls": (
+        "Is the number of oracle calls in exp4 luck of the first 20 messages? These, the later problems and the random features "
+        "are drawn apart, each with every other.",
+        calls,
+    ),
+    "nodes": ("Do 200 nodes give the integral of exp4 to 14 digits?", nodes),
+}
 
 
 def main() -> None:
@@ -212,13 +226,17 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(TESTS), metavar="name", help=", ".join(TESTS))
     parser.add_argument("--json", type=Path, help="where to keep what is found")
     options = parser.parse_args()
-    found: dict[str, list[str]] = {}
+    kept = []
     for name in options.names:
-        for sentence in TESTS[name]():
-            print(f"{name}: {sentence}", flush=True)
-            found.setdefault(name, []).append(sentence)
+        question, test = TESTS[name]
+        print(f"{name}: {question}", flush=True)
+        found = []
+        for sentence in test():
+            print(f"    {sentence}", flush=True)
+            found.append(sentence)
+        kept.append({"name": name, "question": question, "found": found})
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        options.json.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
