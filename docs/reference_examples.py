@@ -156,7 +156,10 @@ m = hg.Model()
 means = m.gaussian("means", [-2.0, 2.0], sd=1.0)
 which = m.bernoulli("which", 0.5, size=4)
 m.mixture("y", which, means, sd=0.5, observed=[-2.1, 1.8, 2.2, -1.9])
-print(m.infer()[which].p.round(3))""",
+print(m.infer()[which].p.round(3))
+rate = m.gamma("rate", 1.0, [1.0, 0.1])
+m.mixture("count", which, lambda k: m.poisson("count", rate[k]), observed=[0, 9, 12, 1])
+print(m.infer()[rate])""",
     "Model.multinomial": """
 m = hg.Model()
 p = m.dirichlet("p", [1.0, 1.0, 1.0])

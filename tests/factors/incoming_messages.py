@@ -143,6 +143,7 @@ def extreme_message_of(family: type[Family], rng: np.random.Generator, n: int, k
 
 def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
     """Legal values at a data port, by its name."""
+    port = port.rsplit("_", 1)[0]  # of a component, as its factor calls it
     if factor.name == "dot":
         return rng.standard_normal((n, D)) * (rng.random((n, 1)) > 0.1)
     if factor.name == "weibull" and port in ("lower", "upper"):
@@ -191,6 +192,7 @@ def _bounds(rng: np.random.Generator, n: int, port: str, size: float, inside: bo
 
 def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
     """Legal values at a data port, of any size."""
+    port = port.rsplit("_", 1)[0]  # of a component, as its factor calls it
     if factor.name == "dot":
         return rng.standard_normal((n, D)) * spread(rng, n, -20, 20)[:, None]
     if factor.name == "weibull" and port in ("lower", "upper"):
@@ -228,6 +230,7 @@ def categories_at(factor: Factor, port: str) -> int:
         return 2 * D
     two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability") or (factor.name, port) in (
         ("dirichlet_table", "parent0"),
+        ("one_of", "s"),
         ("softmax", "z"),  # K categories have K - 1 scores
     )
     return 2 if two else D

@@ -82,6 +82,8 @@ _same("absolute_value", [Units({"x": 1.0, "out": 1.0}, density=1.0)])
 _same("select", [Units(_ALL, {"a": 1.0, "b": 1.0, "out": 1.0}, density=1.0)])
 _MEANS = {"mean0": 1.0, "mean1": 1.0, "x": 1.0}
 _same("mixture", [Units(_MEANS | {"precision0": -2.0, "precision1": -2.0}, _MEANS, density=1.0)], 2)
+_CENTRES = {"mean_0": 1.0, "mean_1": 1.0, "x": 1.0}
+_same("one_of", [Units(_CENTRES | {"variance_0": 2.0, "variance_1": 2.0}, _CENTRES, density=1.0)], 2)
 _same("dot", [Units({"w": 1.0, "out": 1.0}, density=1.0), Units({"x": 1.0, "out": 1.0}, density=1.0)])
 _STACKED = {"x0": 1.0, "x1": 1.0, "out": 1.0}
 _same("stack", [Units(_STACKED, _STACKED, density=2.0)])

@@ -107,11 +107,15 @@ class InferOptions(StepOptions):
         other hyper-parameters take their best value; False gives all their best value. docs/hyperparameters.md says how.
     correct
         Correct the evidence at every value of the hyper-parameters by importance sampling.
+    audit
+        Check some messages with the oracle before a run counts as converged, where an operator ("kjit", "forest", "neural")
+        predicts without saying how wrong it may be. Without the check such a run is not called converged.
     """
 
     progress: bool | None = None
     integrate: Any = "auto"
     correct: bool = False
+    audit: bool = True
 
 
 P = ParamSpec("P")

@@ -10,9 +10,11 @@ import numpy as np
 
 from heliograph.engine.acceleration import Jumps
 from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.component_start import start_components
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.evidence import log_evidence
+from heliograph.engine.heading import Heading
 from heliograph.engine.merging import copied
 from heliograph.engine.mixture_start import start_mixtures
 from heliograph.engine.options import StepOptions
@@ -22,7 +24,7 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.properness import allowed_step
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
-from heliograph.engine.status import status
+from heliograph.engine.status import judged_by_audits, status
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.table_start import start_tables
 from heliograph.engine.tables import Snapshot, Tables
@@ -63,6 +65,7 @@ class Run:
         # a jump of a topic model costs more than the sweeps that it saves
         jumps = options.damping is None and not self._sequential and not compiled.learning_plates and not counted
         self._jumps = Jumps(jumps)
+        self._heading = Heading()
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
@@ -108,6 +111,7 @@ class Run:
         if not self._warm:
             start_messages(self.compiled, self._exchange)
         self._before = self._judged = self._beliefs()
+        self._heading.restart(self._before)
         for sweep in count(1):
             info, last = self._sweep(sweep, start)
             yield info, last and info.settled(self._limit)
@@ -123,6 +127,7 @@ class Run:
         if start_mixtures(self._rng, self.compiled.graph, self.tables):
             for block in self.compiled.blocks:
                 block.start(self._rng, self.tables)
+        start_components(self._rng, self.compiled, self._exchange)
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
@@ -148,6 +153,7 @@ class Run:
         self.trace.sweeps.append(info)
         if missed:
             self._before = self._beliefs()
+            self._heading.restart(self._before)
         elif moved.broken:
             pace.failed()
         else:
@@ -155,6 +161,7 @@ class Run:
             if not jumped and pace.note(change, lambda n: drifting(beliefs, self._before, self._judged, n)):
                 self._judged = beliefs
             self._older, self._before = self._before, beliefs
+            self._heading.note(beliefs)
         return info, self._is_last(info)
 
     def _jump(self) -> bool:
@@ -173,6 +180,7 @@ class Run:
             self._jumps.forget()
             return False
         self._before, self._older, self._judged = beliefs, None, beliefs
+        self._heading.restart(beliefs)
         return True
 
     def _is_last(self, info: SweepInfo) -> bool:
@@ -207,7 +215,7 @@ class Run:
         """Nats that the beliefs may still move; where fresh draws never stop moving them, those of the last two sweeps."""
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
-        return still_to_go(new, old, older, self._jointly)
+        return max(still_to_go(new, old, older, self._jointly), self._heading.ahead(new))
 
     def _undamped_change(self, beliefs: list[Family]) -> float:
         """The change of one more sweep without damping; black boxes repeat their messages of this sweep."""
@@ -237,13 +245,20 @@ class Run:
         """The log evidence at the messages as they stand."""
         return log_evidence(self.compiled.graph, self.compiled.plates, self._exchange)
 
-    def posterior(self, info: SweepInfo, converged: bool) -> Posterior:
-        """The beliefs after a sweep, over a view of the messages that later sweeps leave alone."""
+    def posterior(self, info: SweepInfo, converged: bool, audited: bool = False) -> Posterior:
+        """The beliefs after a sweep, over a view of the messages that later sweeps leave alone.
+
+        Messages that were predicted without a stated error are checked, if that is wanted; unchecked, nothing is converged.
+        """
         unsent = self._exchange.unsent.copy()
         exchange = self._exchange.over(self.tables.view(copy=self._sequential), unsent)
         single_pass = not self.compiled.schedule.sweep
         words = status(self.compiled.graph, info, converged, unsent, single_pass=single_pass)
         estimate = self._exchange.learning.error_estimate()
+        if converged and np.isnan(estimate):
+            audits = self._exchange.learning.audits() if audited else []
+            estimate = self._exchange.learning.error_estimate()
+            converged, words = judged_by_audits(audits, estimate, self.options.tolerance)
         return Posterior(self.compiled, exchange, self.trace, converged, words, estimate)
 
 

@@ -29,6 +29,7 @@ from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.maximum import Maximum
 from heliograph.factors.mixture import Mixture
 from heliograph.factors.multinomial import Multinomial
+from heliograph.factors.one_of import OneOf
 from heliograph.factors.ordinal import OrdinalLogit, OrdinalProbit
 from heliograph.factors.positive import GammaScale, Log
 from heliograph.factors.prior import Prior
@@ -77,6 +78,7 @@ __all__ = [
     "Multinomial",
     "MultivariateGaussianFactor",
     "NegativeBinomial",
+    "OneOf",
     "OrdinalLogit",
     "OrdinalProbit",
     "Poisson",

@@ -101,7 +101,7 @@ class BlackBox(Factor):
         self.n_evaluations += reply.n_evaluations
         self.account.add(reply, calls.seconds)
         self.seen[to] = incoming, setting
-        options.note(self, to, incoming[to], reply)
+        options.note(self, to, incoming, reply)
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,

@@ -96,6 +96,9 @@ def poisson(draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any) ->
     if (rate is None) == (log_rate is None):
         raise ModelError(f"variable {name!r}: a Poisson needs exactly one of rate and log_rate=")
     what, z = ("rate", rate) if log_rate is None else ("log_rate", log_rate)
+    if draft.mixes(name) and what == "rate" and not isinstance(z, Quantity):
+        fixed = check_positive(name, "rate", z)
+        return draft.component(name, Poisson(), {"rate": fixed}, {"count": _counts(name, observed)}, None)
     if not isinstance(z, Quantity):
         raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
     want(name, what, z, Gamma if what == "rate" else Gaussian)
@@ -110,9 +113,10 @@ def _counts(name: str, observed: Any) -> np.ndarray:
 
 def binomial(draft: Draft, name: str, n: Any, p: Any, observed: Any) -> None:
     """Observed counts of successes; see `Builder.binomial`."""
-    if not isinstance(p, Quantity):
+    fixed = draft.mixes(name) and not isinstance(p, Quantity)  # which leaves to infer which component it is
+    if not isinstance(p, Quantity) and not fixed:
         raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
-    want(name, "p", p, Beta)
+    p = check_probability(name, "p", p) if fixed else want(name, "p", p, Beta)
     trials, counts = check_counts(name, "n", n), _counts(name, observed)
     if np.isnan(trials).any():
         raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")

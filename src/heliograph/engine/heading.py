@@ -1,0 +1,91 @@
+"""Where the last sweeps are heading: the fixed point of the linear map that they look like, and how far it is.
+
+Near a fixed point a sweep is a linear map. The last move alone shows the mode that is largest now; a slow one hides behind it,
+and a belief that swings passes through its rest. The moves of several sweeps show more: the weights that add up to 1 and make
+their sum smallest give a state near to the fixed point, as in the jumps of `acceleration` (docs/decisions/0055).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from heliograph.families import Family
+
+__all__ = ["Heading", "distance_ahead"]
+
+_STATES = 7  # that are remembered
+_FEWEST = 4  # that a guess needs
+_RIDGE = 1e-8  # of the largest singular value of the moves: less is rounding, and the curvature of the map
+
+
+class Heading:
+    """The beliefs after the last sweeps, each of which began where the one before it ended."""
+
+    def __init__(self) -> None:
+        self._states: deque[list[Family]] = deque(maxlen=_STATES)
+
+    def note(self, beliefs: list[Family]) -> None:
+        """Remember the beliefs after a sweep."""
+        self._states.append(beliefs)
+
+    def restart(self, beliefs: list[Family]) -> None:
+        """Begin anew with beliefs that no sweep led to."""
+        self._states.clear()
+        self._states.append(beliefs)
+
+    def ahead(self, beliefs: list[Family]) -> float:
+        """Nats from the beliefs of one more sweep to where they are heading; 0 where too little is remembered to say."""
+        states = [*self._states, beliefs][-_STATES:]
+        if len(states) < _FEWEST:
+            return 0.0
+        moving = [k for k, b in enumerate(beliefs) if b is not states[-2][k]]
+        means, logs = zip(*(_coordinates([s[k] for s in states]) for k in moving), strict=True) if moving else ((), ())
+        nothing = np.zeros((len(states), 0))
+        return distance_ahead(np.concatenate([nothing, *means], axis=1), np.concatenate([nothing, *logs], axis=1))
+
+
+def distance_ahead(means: np.ndarray, logs: np.ndarray) -> float:
+    """Nats of the entry that is farthest from where a sequence of states is heading; infinite where that cannot be told.
+
+    Parameters
+    ----------
+    means
+        Of every state and entry, in units of an entry's standard deviation, (n, m).
+    logs
+        Of the standard deviations, (n, m).
+    """
+    where = np.concatenate([means, logs], axis=1)
+    if not np.isfinite(where).all():
+        return np.inf
+    weights = _weights(np.diff(where, axis=0), means.shape[1])
+    gap = weights @ (where[-len(weights) :] - where[-1])
+    mean, log = np.split(gap, 2)
+    return float(np.max(0.5 * mean**2 + log**2, initial=0.0))
+
+
+def _weights(moves: np.ndarray, n_entries: int) -> np.ndarray:
+    """Weights of the last states that add up to 1, and make the same sum of the moves that led there smallest.
+
+    Where there are fewer entries than moves, the weights have to hold for the moves of earlier sweeps as well.
+    """
+    n, delays = len(moves), 1
+    while delays * n_entries < n - delays and n - delays > 2:
+        delays += 1
+    last = n - delays + 1  # the moves that are weighted
+    stacked = np.concatenate([moves[k : k + last] for k in range(delays)], axis=1)
+    # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
+    share: np.ndarray = np.linalg.lstsq(np.diff(stacked, axis=0).T, stacked[-1], rcond=_RIDGE)[0]
+    return np.append(share, 1.0) - np.append(0.0, share)
+
+
+def _coordinates(beliefs: Sequence[Family]) -> tuple[np.ndarray, np.ndarray]:
+    """Means in units of the sds of the last, and logs of sds, of one node's beliefs after several sweeps; 0 where one has none."""
+    moments = [b.chart_moments() for b in beliefs]
+    mean, variance = (np.array([m[k] for m in moments]).reshape(len(beliefs), -1) for k in range(2))
+    fine = ((variance > 0) & np.isfinite(mean + variance)).all(axis=0)
+    if not fine.all():
+        mean, variance = np.where(fine, mean, 0.0), np.where(fine, variance, 1.0)
+    return mean / np.sqrt(variance[-1]), 0.5 * np.log(variance)
