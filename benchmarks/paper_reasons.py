@@ -65,7 +65,7 @@ def level(n_problems: int = 4) -> Iterator[str]:
     """The level of experiment 3 for other thresholds, and for another noise of the regression."""
     for name in COLUMNS:
         found = []
-        for threshold, noise in ((-8.5, 1e-4), (-7.5, 1e-4), (-6.0, 1e-3)):
+        for threshold, noise in ((-8.5, 1e-4), (-7.5, 1e-4), (-6.0, 1e-4), (-6.0, 1e-3)):
             given = {**kjit_settings("exp3", name), "threshold": threshold, "noise": noise}
             row = synthetic_sequence(name, 0, n_problems, n_test=100, operator=given, **SEQUENCE)
             settled, _ = level_of(row["series"]["log_variance"])

@@ -97,7 +97,7 @@ def _cheaper(found: Found, there: list[str]) -> Claim:
         "a problem that asks over one that does not: "
         + "; ".join(f"{m} {range_of(r.tolist())} times" for m, r in ratio.items()),
         judged(min(middle) >= 10, min(middle) > 1),
-        "Infer.NET spends a million nodes on an integral that 200 give to 14 digits; with a fair oracle there is little to save",
+        "Infer.NET spends a million nodes on an integral that 200 give to 14 digits (test `nodes`): a fair oracle saves little",
     )
 
 
@@ -130,6 +130,6 @@ def _calls(found: Found, there: list[str], marks: list[str]) -> list[Claim]:
             f"{paper:.0f} oracle calls in the first {int(last):,} problems.",
             found.each(there, f"after {last}"),
             judged(bool(near) and bool(inside), bool(near or inside)),
-            "luck of the first 20 messages, which fix the widths for good: one number of one run, theirs too",
+            "luck of the first 20 messages, which fix the widths for good (test `calls`): one number of one run, theirs too",
         )
     ]
