@@ -20,6 +20,7 @@ from heliograph.graph.gates import gate_lines, when
 from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
 from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
 from heliograph.graph.language.children import Entries, from_message
+from heliograph.graph.language.continuous import Around
 from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.layout import draw_graph
@@ -103,15 +104,21 @@ class Builder:
     def beta(
         self,
         name: str,
-        a: Argument,
+        a: Argument | None = None,
         b: Argument | None = None,
         *,
+        mean: Argument | None = None,
+        concentration: Any = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Beta variable with fixed `a` and `b`."""
-        return build(self, continuous.beta, name, a, b, Entries(size, observed, missing))
+        """A Beta variable with fixed `a` and `b`, or with a `mean` (a number or a Beta variable) and a `concentration`.
+
+        A mean m and a concentration k are ``a = m k`` and ``b = (1 - m) k``; k is a number or a hyper-parameter.
+        """
+        around = Around(a, b, mean, concentration)
+        return build(self, continuous.beta, name, around, Entries(size, observed, missing))
 
     def variable(self, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Variable:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""

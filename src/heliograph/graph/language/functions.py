@@ -18,6 +18,7 @@ from heliograph.factors import (
     Maximum,
     Positive,
     Product,
+    ScaledGaussian,
     Select,
     Square,
 )
@@ -128,6 +129,10 @@ def multiply(draft: Draft, a: Quantity, b: Any) -> Quantity:
             return scale(draft, components(draft, a), b)
         return scale(draft, a, b)
     a, b = components(draft, a), components(draft, b)
+    if {a.family, b.family} == {Gamma, Gaussian}:
+        positive, x = (a, b) if a.family is Gamma else (b, a)
+        ports = {"scale": positive, "x": x}
+        return derived(draft, f"({a.name} * {b.name})", ScaledGaussian(), ports, {}, Kind(Gaussian))
     for x in (a, b):
         want(f"{a.name} * {b.name}", "argument", x, Gaussian)
     return derived(draft, f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Kind(Gaussian))
