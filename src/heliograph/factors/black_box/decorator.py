@@ -58,7 +58,7 @@ def factor(
     """
     if function is not None and not callable(function):
         raise ModelError("@factor needs the family of the function's result: @factor(output=Beta)")
-    several: tuple[Any, ...] = output if isinstance(output, tuple) else (output,)
+    several: list[Any] = list(output) if isinstance(output, tuple) else [output]
     if not several or not all(_is_output(f) for f in several) or (len(several) > 1 and int in several):
         raise ModelError(
             "@factor needs the family of the function's result, for example @factor(output=Gaussian), or a tuple of families"

@@ -10,7 +10,6 @@ import numpy as np
 from heliograph.families import Categorical, Family
 from heliograph.oracles.answer import Answer, Oracle, gather
 from heliograph.oracles.automatic import AutomaticOracle
-from heliograph.oracles.forms.counting import ask_counts
 from heliograph.oracles.forms.density import DensityForm, ask_density
 from heliograph.oracles.forms.exact import answer_exactly
 from heliograph.oracles.forms.several import ask_several, together
@@ -28,8 +27,6 @@ def ask_in_form(oracle: Oracle, rng: np.random.Generator, sampler: Sampler, inco
     if sampler.more:
         return ask_several(oracle, rng, sampler, incoming)
     incoming = _with_messages(sampler, incoming)
-    if sampler.counted is not None and sampler.log_density is None and sampler.stochastic:
-        return ask_counts(oracle, rng, sampler, incoming)
     seen = _seen(sampler, incoming)
     if seen is None or isinstance(oracle, AbcOracle):  # which compares draws with what was observed
         return oracle.ask(rng, sampler, incoming)

@@ -188,7 +188,7 @@ def _projected(message: Family, v: np.ndarray, log_w: np.ndarray, failed: bool) 
     """The belief of one output of one row from weighed draws, its errors from the spread of the parts."""
     axis: Any = axis_of(type(message), message)
     log_w = np.where(np.isnan(log_w), -np.inf, log_w)
-    total = float(np.asarray(logsumexp(log_w)))
+    total = _log_sum(log_w)
     w = np.exp(log_w - total) if np.isfinite(total) else np.zeros(len(log_w))
     few = failed or not np.isfinite(total) or 1.0 / np.square(w).sum() < _FEWEST
     if few:
@@ -196,7 +196,7 @@ def _projected(message: Family, v: np.ndarray, log_w: np.ndarray, failed: bool) 
     centre = w @ v
     scale = np.sqrt(np.maximum(w @ (v - centre) ** 2, 1e-24 * (1 + centre**2)))
     if axis.scale_is_log_gap:
-        scale = np.atleast_1d(logsumexp(np.log(np.maximum(w, 1e-300)) + v[:, 0])) - centre
+        scale = _log_sum(np.log(np.maximum(w, 1e-300)) + v[:, 0]) - centre
     t = axis.statistics(v[None], centre[None], scale[None])[0]
     parts = w.reshape(_PARTS, -1)
     mass = parts.sum(axis=1)
@@ -205,6 +205,10 @@ def _projected(message: Family, v: np.ndarray, log_w: np.ndarray, failed: bool) 
     covariance = off.T @ off / max(len(parts) - 1, 1) / len(parts)
     p = axis.project(mean[None], covariance[None], centre[None], scale[None])
     return p._replace(sound=p.sound & (not few))
+
+
+def _log_sum(a: np.ndarray) -> float:
+    return float(np.asarray(logsumexp(a)))
 
 
 def _stacked(found: list[Projection], order: Any = slice(None)) -> Projection:
