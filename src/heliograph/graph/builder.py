@@ -17,7 +17,7 @@ from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
 from heliograph.graph.gates import gate_lines, when
-from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
+from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal, wishart
 from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
 from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.continuous import Around
@@ -81,7 +81,8 @@ class Builder:
         """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
 
         `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
-        `precision` may be a Gamma variable. Observed values may be `censored` or known up to `until`, as in `exponential`.
+        `precision` may be a Gamma variable, or a matrix (of numbers, or a `wishart`) for a vector. Observed values may be
+        `censored` or known up to `until`, as in `exponential`.
         """
         spread = Spread(variance, sd, precision, covariance)
         if censored is not None or until is not None:
@@ -135,6 +136,7 @@ class Builder:
     log_normal = log_normal
     flat = flat
     lkj = lkj
+    wishart = wishart
     gp = gp
 
     # ---- discrete variables and counts --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import BetaMean, GammaRate, GaussianFactor, GaussianPrecision, MultivariateGaussianFactor
 from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.graph.check import check_covariance, check_number, check_positive, check_probability
+from heliograph.graph.check import check_covariance, check_number, check_positive, check_probability, observed_shape
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import (
     Entries,
@@ -61,7 +61,10 @@ def _vector_gaussian(draft: Draft, name: str, mean: Any, covariance: Any, entrie
     covariance = check_number(name, "covariance", covariance)
     if covariance.shape[-2:] != (d, d):
         check_covariance(name, "covariance", covariance, d)
-    shape = fitted_size(name, np.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2]), entries.size)
+    plate = np.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2])
+    if entries.observed is not None and entries.size is None and plate == ():
+        plate = observed_shape(name, entries.observed)[:-1]
+    shape = fitted_size(name, plate, entries.size)
     try:
         message = MultivariateGaussian(np.broadcast_to(mean, (*shape, d)), np.broadcast_to(covariance, (*shape, d, d)))
     except ModelError:
