@@ -8,6 +8,7 @@ well enough to place them, are in `panels`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -235,6 +236,7 @@ def bounded_exp(u: np.ndarray) -> np.ndarray:
     return np.exp(np.minimum(u, 600.0))
 
 
+@cache
 def _tail_rows(n: int) -> np.ndarray:
     """Columns that give the Legendre coefficients n - 2 and n - 1 of what has given values at the nodes."""
     nodes, weights = legendre(n)

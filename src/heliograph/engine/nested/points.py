@@ -15,6 +15,7 @@ from heliograph.engine.nested.correcting import corrected_log_evidence
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
+from heliograph.engine.stopping import after, changed_less_than
 from heliograph.engine.tables import Snapshot
 from heliograph.errors import HeliographError, ModelError
 from heliograph.graph.builder import Builder
@@ -23,10 +24,14 @@ from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph
 from heliograph.graph.replay import Replay
 from heliograph.graph.symbols import Values
+from heliograph.numerics.remembering import Memory, remembering
 
 __all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
 
 _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
+_LOOSER = (
+    10.0  # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
+)
 _SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width
 
 
@@ -99,15 +104,20 @@ class Evaluator:
         seed = options.seed
         if isinstance(seed, np.random.Generator):  # one draw, so that every value meets the same randomness
             options = replace(options, seed=int(seed.integers(2**63)))
+        if options.stop is None:
+            stop = changed_less_than(_LOOSER * options.settled) | after(options.max_sweeps)
+            options = replace(options, stop=stop)
         self._options = options
         self.width = np.concatenate([h.prior.width for h in hypers])
         self.centre = np.concatenate([h.prior.reference for h in hypers]) if centre is None else centre
         self._structure: tuple[object, ...] | None = None  # of the model at the first value
+        self._memory: Memory = {}  # of patterns, which are the same at every value
         self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
 
     def at(self, u: np.ndarray, gradient: bool) -> Point:
         """Run EP at u."""
-        point = self._evaluated(np.asarray(u, dtype=float), gradient)
+        with remembering(self._memory):
+            point = self._evaluated(np.asarray(u, dtype=float), gradient)
         effort = self.effort
         self.effort = effort._replace(
             n_evaluations=effort.n_evaluations + 1,
