@@ -210,9 +210,14 @@ class Builder:
         """The last axis of scalar Gaussian variables as one vector, so that their posterior is joint."""
         return build(self, linear.stack, x)
 
-    def _black_box(self, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Variable:
-        """The output of a black-box factor, which calls this when it is called on variables."""
-        return build(self, functions.black_box, factor, arguments, observed)
+    def _black_box(self, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Any:
+        """The output of a black-box factor (a tuple of several), which calls this when it is called on variables."""
+        if len(factor.children) == 1:
+            return build(self, functions.black_box, factor, arguments, observed)
+        seen = functions.observed_outputs(factor, observed)
+        first = build(self, functions.black_box, factor, arguments, seen[0])
+        rest = zip(factor.children[1:], seen[1:], strict=True)
+        return (first, *(build(self, functions.further_output, first, port, values) for port, values in rest))
 
     # ---- statements ---------------------------------------------------------------------------------------------
     def constrain(self, event: Variable) -> None:
