@@ -132,6 +132,11 @@ R = m.lkj("R", 2, 2.0)
 u = m.gaussian("u", np.zeros(2), covariance=R)
 m.gaussian("y", np.eye(2) @ u, sd=0.3, observed=[1.0, 0.9])
 print(m.infer()[R].mean)""",
+    "Model.wishart": """
+m = hg.Model()
+W = m.wishart("W", 4.0, np.eye(2) / 4.0)
+m.gaussian("y", np.zeros(2), precision=W, observed=[[1.0, 0.8], [-1.2, -1.0], [0.3, 0.5]])
+print(m.infer()[W].mean)""",
     "Model.log": """
 m = hg.Model()
 rate = m.gamma("rate", 2.0, 1.0)
@@ -156,7 +161,10 @@ m = hg.Model()
 means = m.gaussian("means", [-2.0, 2.0], sd=1.0)
 which = m.bernoulli("which", 0.5, size=4)
 m.mixture("y", which, means, sd=0.5, observed=[-2.1, 1.8, 2.2, -1.9])
-print(m.infer()[which].p.round(3))""",
+print(m.infer()[which].p.round(3))
+rate = m.gamma("rate", 1.0, [1.0, 0.1])
+m.mixture("count", which, lambda k: m.poisson("count", rate[k]), observed=[0, 9, 12, 1])
+print(m.infer()[rate])""",
     "Model.multinomial": """
 m = hg.Model()
 p = m.dirichlet("p", [1.0, 1.0, 1.0])

@@ -143,12 +143,15 @@ def extreme_message_of(family: type[Family], rng: np.random.Generator, n: int, k
 
 def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
     """Legal values at a data port, by its name."""
+    port = port.rsplit("_", 1)[0]  # of a component, as its factor calls it
     if factor.name == "dot":
         return rng.standard_normal((n, D)) * (rng.random((n, 1)) > 0.1)
     if factor.name == "weibull" and port in ("lower", "upper"):
         return _bounds(rng, n, port, 2.0)
     if factor.name == "exponential_interval":
         return _bounds(rng, n, port, 2.0, inside=True)
+    if factor.name == "beta_mean":
+        return spread(rng, n, -1, 3)
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * 2.0, axis=1) + np.array([0.0, 0.1])
     if port == "counts":
@@ -191,12 +194,15 @@ def _bounds(rng: np.random.Generator, n: int, port: str, size: float, inside: bo
 
 def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
     """Legal values at a data port, of any size."""
+    port = port.rsplit("_", 1)[0]  # of a component, as its factor calls it
     if factor.name == "dot":
         return rng.standard_normal((n, D)) * spread(rng, n, -20, 20)[:, None]
     if factor.name == "weibull" and port in ("lower", "upper"):
         return _bounds(rng, n, port, 20.0)
     if factor.name == "exponential_interval":
         return _bounds(rng, n, port, 20.0, inside=True)
+    if factor.name == "beta_mean":
+        return spread(rng, n, -6, 8)
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * spread(rng, n, -3, 6)[:, None], axis=1)
     if port == "counts":
@@ -228,6 +234,7 @@ def categories_at(factor: Factor, port: str) -> int:
         return 2 * D
     two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability") or (factor.name, port) in (
         ("dirichlet_table", "parent0"),
+        ("one_of", "s"),
         ("softmax", "z"),  # K categories have K - 1 scores
     )
     return 2 if two else D

@@ -32,7 +32,7 @@ def ports(factor, rng):
 
 
 def test_the_factors_of_unknown_precisions_rates_and_products_have_rules():
-    assert {f.name for f in RULES} == {"gaussian_precision", "gamma_rate", "mixture", "product"}
+    assert {f.name for f in RULES} == {"gaussian_precision", "gamma_rate", "mixture", "one_of", "product"}
     assert Factor().mean_field("x", {}, {}) is None
 
 
@@ -58,7 +58,8 @@ def test_nothing_is_sent_where_nothing_is_known(rule):
     if "s" in unknown:
         unknown["s"] = Categorical.uniform((2,), factor.n)
     for port in list(unknown):
-        sent = factor.mean_field(port, {**unknown, "shape": np.ones(2)}, {**unknown, "shape": np.ones(2)})
+        data = {p: np.ones(2) for p in factor.ports if not factor.families[p]}
+        sent = factor.mean_field(port, {**unknown, **data}, {**unknown, **data})
         assert sent.is_uniform.all(), port
 
 

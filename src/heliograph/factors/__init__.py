@@ -9,6 +9,7 @@ vectors, `integrals` holds tilted distributions, and `black_box` the factors tha
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.beta_dirichlet import BetaFactor, CategoricalDirichlet, DirichletFactor
+from heliograph.factors.beta_mean import BetaMean
 from heliograph.factors.chosen import ChosenProbability
 from heliograph.factors.compound_gamma import CompoundGamma
 from heliograph.factors.conditional import ConditionalTable
@@ -29,6 +30,7 @@ from heliograph.factors.logistic import Logistic, LogisticBernoulli
 from heliograph.factors.maximum import Maximum
 from heliograph.factors.mixture import Mixture
 from heliograph.factors.multinomial import Multinomial
+from heliograph.factors.one_of import OneOf
 from heliograph.factors.ordinal import OrdinalLogit, OrdinalProbit
 from heliograph.factors.positive import GammaScale, Log
 from heliograph.factors.prior import Prior
@@ -38,6 +40,7 @@ from heliograph.factors.scores import BinomialLogit, NegativeBinomial
 from heliograph.factors.select import Select
 from heliograph.factors.softmax import Softmax
 from heliograph.factors.stack import Stack
+from heliograph.factors.stretched import ScaledGaussian
 from heliograph.factors.student import StudentT
 from heliograph.factors.table import Supported, SupportedRow, supported
 from heliograph.factors.uniform import Uniform
@@ -46,6 +49,7 @@ __all__ = [
     "AbsoluteValue",
     "BernoulliBeta",
     "BetaFactor",
+    "BetaMean",
     "Between",
     "Binomial",
     "BinomialLogit",
@@ -77,6 +81,7 @@ __all__ = [
     "Multinomial",
     "MultivariateGaussianFactor",
     "NegativeBinomial",
+    "OneOf",
     "OrdinalLogit",
     "OrdinalProbit",
     "Poisson",
@@ -86,6 +91,7 @@ __all__ = [
     "ProbitBernoulli",
     "Product",
     "Scale",
+    "ScaledGaussian",
     "Select",
     "Shift",
     "SoftEvidence",

@@ -17,7 +17,7 @@ from heliograph.graph.data import Data
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["Draft", "Unfolding"]
+__all__ = ["Component", "Draft", "Mixing", "Unfolding"]
 
 
 @dataclass
@@ -28,6 +28,41 @@ class Unfolding:
     n_first: int  # of them that are the start
     node: Node | None = None
     following: np.ndarray | None = None  # the entries that the next call makes; None: the start
+
+
+class Component:
+    """A factor that was written as a component of a mixture: no variable, and of no use to other words."""
+
+    def __init__(
+        self, name: str, factor: Any, ports: Mapping[str, Any], data: Mapping[str, np.ndarray], kind: Any
+    ) -> None:
+        self.made = name, factor, dict(ports), dict(data), kind  # kind is None for counts, which are data
+
+    def __getattr__(self, what: str) -> Any:
+        if what.startswith("__"):
+            raise AttributeError(what)
+        raise self._refusal()
+
+    def _refused(self, other: object) -> Any:
+        raise self._refusal()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __lt__ = __gt__ = __getitem__ = (
+        _refused
+    )
+
+    def _refusal(self) -> ModelError:
+        return ModelError(
+            f"a component of the mixture {self.made[0]!r} is one factor, and cannot be used further: a word that needs several "
+            "(censored values, random cut points) cannot be a component, and no expression can be made of one"
+        )
+
+
+@dataclass
+class Mixing:
+    """A mixture that is being written: builders called with its name make its components."""
+
+    entries: Any  # what was observed of it, of `language.children.Entries`
+    found: list[Component]
 
 
 class Draft:
@@ -41,8 +76,10 @@ class Draft:
         The names that are taken.
     stacks
         Vectors of scalars, by the scalars: the same scalars make the same vector.
-    chains
-        The chains that are being written, by name.
+    chains, mixtures
+        The chains and the mixtures that are being written, by name.
+    inner
+        The arguments of the calls that functions given to the call under way have made.
     limits, statements
         The values that constraints and observations leave to the variables, and these statements, each with the node
         whose observed values make it.
@@ -63,6 +100,8 @@ class Draft:
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
         self.chains: dict[str, Unfolding] = {}  # by name, while they are written
+        self.mixtures: dict[str, Mixing] = {}
+        self.inner: list[Any] = []
         self.data: dict[str, Data] = {}
         self.hypers: list[Hyper] = []
         self.values: Mapping[str, np.ndarray] = {}
@@ -163,6 +202,16 @@ class Draft:
     def unfolds(self, name: object) -> bool:
         """Return whether a chain of this name is being written."""
         return isinstance(name, str) and name in self.chains
+
+    def mixes(self, name: object) -> bool:
+        """Return whether a mixture of this name is being written."""
+        return isinstance(name, str) and name in self.mixtures
+
+    def component(self, name: str, factor: Any, ports: Any, data: Any, kind: Any) -> Any:
+        """Keep a factor as a component of the mixture of this name, which is being written."""
+        made = Component(name, factor, ports, data, kind)
+        self.mixtures[name].found.append(made)
+        return made
 
     def number(self, node: Node) -> None:
         """Give a new node its place in the order of writing, and its entries theirs among all base entries."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.factors import Factor
+from heliograph.families import Family
 from heliograph.graph.draft import Draft
 from heliograph.graph.overlaps import same_quantity
 from heliograph.graph.quantity import Quantity
@@ -16,7 +18,7 @@ from heliograph.graph.support import makers_of, roots_of
 
 __all__ = ["Data", "Ports", "check_distinct", "make_plate", "plate_shape", "unattached"]
 
-Ports = Mapping[str, Quantity | np.ndarray]  # constants at a family's port are point masses
+Ports = Mapping[str, Quantity | Family | np.ndarray]  # constants at a family's port are messages, arrays point masses
 Data = Mapping[str, np.ndarray]
 
 
@@ -50,6 +52,8 @@ def unattached(draft: Draft, factor: Factor, ports: Ports, data: Data, shape: tu
     for port, value in ports.items():
         if isinstance(value, Quantity):
             edges[port] = _edge(value, shape)
+        elif isinstance(value, Family):
+            constants[port] = value.broadcast_to(shape).reshape((math.prod(shape),))
         else:
             kind = factor.families[port][0]
             constants[port] = kind.point_mass(np.broadcast_to(value, shape).reshape(-1))
@@ -75,7 +79,7 @@ def check_distinct(factor: Factor, ports: Ports, shape: tuple[int, ...]) -> None
         raise ModelError(_twice(factor, _base_node(order, parts).name, names))
 
 
-def _data_shape(factor: Factor, port: str, value: np.ndarray) -> tuple[int, ...]:
+def _data_shape(factor: Factor, port: str, value: np.ndarray | Family) -> tuple[int, ...]:
     return value.shape[: value.ndim - factor.data_ranks.get(port, 0)]
 
 

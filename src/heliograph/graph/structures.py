@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.graph.language import chains
 from heliograph.graph.language.children import Entries
-from heliograph.graph.language.mixture import mixture as mixture_of
+from heliograph.graph.language.components import mixture_of
+from heliograph.graph.language.mixture import mixture as gaussian_mixture
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.quantity import Argument
 from heliograph.graph.variable import ModelLike, Variable, build
@@ -20,7 +22,7 @@ def mixture(
     self: ModelLike,
     name: str,
     selector: Variable,
-    means: Variable,
+    means: Variable | Callable[[int], Any],
     variance: Argument | None = None,
     *,
     sd: Argument | None = None,
@@ -28,13 +30,29 @@ def mixture(
     observed: Any = None,
     missing: Any = None,
 ) -> Variable:
-    """A Gaussian variable whose component (mean, and variance, sd or precision) is chosen by a Categorical or Bernoulli.
+    """A variable whose component is chosen by a Categorical, or by a Bernoulli, which chooses component 1 where it is true.
 
-    `means` is an array of K scalar Gaussian variables; `precision` may be one of K Gamma variables. A Bernoulli
-    selector chooses component 1 when it is true and component 0 otherwise.
+    Of Gaussian components, `means` is an array of K scalar Gaussian variables along its last axis, with a variance, sd or
+    precision, one or K of them; `precision` may be a Gamma variable. For any other components `means` is a function of k that
+    calls a builder with the mixture's name: ``model.mixture("y", which, lambda k: model.poisson("y", rate[k]), observed=counts)``.
+    Every builder that makes one factor can be a component: vectors, counts, lifetimes, labels, regressions
+    (``model.gaussian("y", a[k] + b[k] * x, sd=1.0)``), fixed distributions, also different ones for different k.
+
+    >>> from heliograph.engine import Model
+    >>> model = Model()
+    >>> rate = model.gamma("rate", 1.0, [1.0, 0.05])
+    >>> which = model.categorical("which", [0.5, 0.5], size=4)
+    >>> y = model.mixture("y", which, lambda k: model.poisson("y", rate[k]), observed=[1, 30, 0, 25])
+    >>> model.infer()[which].p.argmax(axis=1)
+    array([0, 1, 0, 1])
     """
+    entries = Entries(None, observed, missing)
+    if callable(means) and not isinstance(means, Variable):
+        if any(x is not None for x in (variance, sd, precision)):
+            raise ModelError(f"variable {name!r}: its components are given by a function, which says how wide they are")
+        return build(self, mixture_of, name, selector, means, entries)
     spread = Spread(variance, sd, precision)
-    return build(self, mixture_of, name, selector, means, spread, Entries(None, observed, missing))
+    return build(self, gaussian_mixture, name, selector, means, spread, entries)
 
 
 def chain(

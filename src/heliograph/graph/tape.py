@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
+from heliograph.errors import ModelError
 from heliograph.graph.conditions import Gate
 from heliograph.graph.data import Data, roots_of
 from heliograph.graph.draft import Draft
@@ -20,7 +21,7 @@ from heliograph.graph.language.statements import observe
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.symbols import Values, substituted
 
-__all__ = ["Call", "Taped", "named_calls", "replayed", "rewritten", "touched"]
+__all__ = ["Call", "Taped", "named_calls", "replayed", "rewritten", "touched", "written"]
 
 
 class Call(NamedTuple):
@@ -31,6 +32,7 @@ class Call(NamedTuple):
     kwargs: Mapping[str, Any]
     made: Quantity | None
     gates: tuple[Gate, ...] = ()  # that it was made under, the outermost first
+    inside: tuple[Any, ...] = ()  # variables and data that functions among its arguments used in calls of their own
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -79,6 +81,41 @@ def _with_observed(call: Call, values: Any) -> Call:
     bound = inspect.signature(call.function).bind_partial()
     bound.arguments.update(given)
     return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
+
+
+def _as_component(call: Call, entries: Entries) -> Call:
+    """The call of a builder that makes a component of a mixture, with what was observed of the mixture."""
+    given = call.arguments
+    for key, value in given.items():
+        seen = (value.size, value.observed) if isinstance(value, Entries) else (value if key == "observed" else None,)
+        if any(x is not None for x in seen):
+            raise ModelError(
+                f"variable {call.name!r}: give observed= to model.mixture, and no size=, not to its components"
+            )
+        if isinstance(value, Entries):
+            given[key] = entries
+        elif key == "observed":
+            given[key] = entries.observed
+    bound = inspect.signature(call.function).bind_partial()
+    bound.arguments.update(given)
+    return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
+
+
+def written(
+    draft: Draft, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """The arguments of a call that is about to be made; one made by a function among the arguments of another is noted there.
+
+    If it makes a component of a mixture, it is given what was observed of that.
+    """
+    if not draft.busy:
+        draft.inner.clear()
+        return args, kwargs
+    draft.inner.extend([*roots_of((args, kwargs)), *_variables((args, kwargs))])
+    call = Call(function, args, kwargs, None)
+    if draft.mixtures and draft.mixes(call.name):
+        call = _as_component(call, draft.mixtures[cast(str, call.name)].entries)
+    return call.args, call.kwargs
 
 
 def rewritten(calls: Iterable[Any], observed: Mapping[str, Any]) -> list[Call]:
@@ -133,7 +170,7 @@ def touched(calls: Iterable[Any], data: set[str]) -> set[str]:
     names: set[str] = set()
     found: set[int] = set()  # of variables that the user holds
     for call in cast("Iterable[Call]", calls):
-        inside = (call.args, dict(call.kwargs))
+        inside = (call.args, dict(call.kwargs), call.inside)
         if any(d.name in data for d in roots_of(inside)) or any(id(v) in found for v in _variables(inside)):
             if call.made is not None:
                 found.add(id(call.made))

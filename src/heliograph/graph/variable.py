@@ -12,7 +12,7 @@ from heliograph.families import Gamma, MultivariateGaussian
 from heliograph.graph import ufuncs
 from heliograph.graph.check import check_divisor
 from heliograph.graph.data import Data, kept, plain
-from heliograph.graph.draft import Draft
+from heliograph.graph.draft import Component, Draft
 from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
@@ -23,7 +23,7 @@ from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Symbol
-from heliograph.graph.tape import Call
+from heliograph.graph.tape import Call, written
 
 __all__ = ["ModelLike", "Variable", "as_symbol", "build", "state"]
 
@@ -49,11 +49,13 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
-    args = cast(Any, _with_symbols(model, args))
+    args, kwargs = cast(Any, written(model.draft, function, _with_symbols(model, args), kwargs))
     made = _call(model, function, *args, **kwargs)
+    if isinstance(made, Component):
+        return cast(Any, made)
     variable = Variable(model, made.node, made.index)
     if not model.draft.busy:
-        call = Call(function, kept(args), kept(kwargs), variable)
+        call = Call(function, kept(args), kept(kwargs), variable, inside=tuple(model.draft.inner))
         call.label()
         model.draft.note(call)
     return variable
@@ -61,10 +63,10 @@ def build(
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language that makes no variable, all or nothing."""
-    args = cast(Any, _with_symbols(model, args))
+    args, kwargs = cast(Any, written(model.draft, function, _with_symbols(model, args), kwargs))
     result = _call(model, function, *args, **kwargs)
     if not model.draft.busy:
-        model.draft.note(Call(function, kept(args), kept(kwargs), None))
+        model.draft.note(Call(function, kept(args), kept(kwargs), None, inside=tuple(model.draft.inner)))
     return result
 
 

@@ -74,9 +74,9 @@ def _stirling_rise(a: np.ndarray, power: float) -> np.ndarray:
     return np.where(small, gammaln(a + power) - gammaln(a) - power * np.log(a), rise)
 
 
-def digamma_rise(a: np.ndarray, power: float) -> np.ndarray:
+def digamma_rise(a: np.ndarray, power: float | np.ndarray) -> np.ndarray:
     """``psi(a + power) - psi(a)``, without cancellation."""
-    if power == 1.0:
+    if isinstance(power, float) and power == 1.0:
         return 1.0 / a
     return np.log1p(power / a) + (digamma_gap(a) - digamma_gap(a + power))
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
-from heliograph.factors import Factor, Prior
+from heliograph.factors import Equal, Factor, Prior
 from heliograph.families import Family, Gaussian
 from heliograph.graph.check import check_number, check_observed, observed_shape
 from heliograph.graph.contradictions import check_plate
@@ -91,6 +91,8 @@ def child(draft: Draft, name: str, factor: Factor, ports: Ports, data: Data, kin
     entries
         Its size, and what was observed.
     """
+    if draft.mixes(name):
+        return draft.component(name, factor, ports, data, kind)
     shape = None if entries.size is None else _as_shape(name, entries.size)
     if draft.unfolds(name):
         return _unfolded(draft, name, factor, ports, data, kind, entries)
@@ -132,6 +134,8 @@ def _made_by(draft: Draft, name: str, plate: Plate, kind: Kind, given: bool) -> 
 
 def likelihood(draft: Draft, name: str, factor: Factor, port: str, x: Quantity, data: dict[str, np.ndarray]) -> None:
     """Attach counts observed on a variable; entries where the count is missing are left out."""
+    if draft.mixes(name):
+        return draft.component(name, factor, {port: x}, data, None)
     draft.check_name(name)
     counts = data["count"]
     try:
@@ -189,6 +193,8 @@ def from_message(
 def with_prior(draft: Draft, name: str, message: Family, dimension: int | None, entries: Entries) -> Quantity:
     """A variable of the message's shape, with the message as its prior."""
     family, shape = type(message), message.shape
+    if draft.mixes(name):
+        return draft.component(name, Equal(), {"a": message}, {}, Kind(family, dimension))
     if draft.unfolds(name):
         following = draft.chains[name].following
         message = message if following is None else message.broadcast_to(following.shape)

@@ -42,6 +42,8 @@ def _observe(
     draft: Draft, name: str, factor: Factor, x: Quantity, data: dict[str, np.ndarray], seen: np.ndarray
 ) -> None:
     """Attach observed data to the first port of a factor, where they were seen."""
+    if draft.mixes(name):
+        return draft.component(name, factor, {factor.ports[0]: x}, data, None)
     draft.check_name(name)
     draft.take_name(name)
     full = fit(f"variable {name!r}", x.shape, seen.shape)
