@@ -9,6 +9,8 @@ import numpy as np
 __all__ = ["independent_set", "neighbours_of"]
 
 _SMALL = 4096.0  # entries of a clique's table up to which it is taken in any order
+_PAIR = 32768.0  # the same of a variable with two neighbours: its sum is a product of matrices, and joins nobody else
+_ALL_PAIRS = 3e8  # entries of all of these up to which it takes less time than a round for the two ends of every chain
 _AT_ONCE = 2e7  # entries of all tables of one round
 
 
@@ -30,7 +32,11 @@ def independent_set(
     log_card = np.log(cards)
     log_size = log_card + np.bincount(a, weights=log_card[b], minlength=n)
     own = log_size[alive]
-    allowed = own <= max(float(own.min()), np.log(_SMALL)) + 1e-9
+    limit = np.full(len(alive), np.log(_SMALL))
+    inner = (np.bincount(a, minlength=n)[alive] <= 2) & (own <= np.log(_PAIR))
+    if np.exp(own[inner]).sum() <= _ALL_PAIRS:
+        limit[inner] = np.log(_PAIR)
+    allowed = own <= np.maximum(float(own.min()), limit) + 1e-9
     open_ = np.zeros(n, dtype=bool)
     open_[alive[allowed]] = True
     # the smallest first; among equals every second one, which halves a chain that is written in its order
