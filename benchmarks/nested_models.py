@@ -69,8 +69,7 @@ def robust(rng, n=100, d=3):
         m = _ours()
         s, nu = m.half_normal("s", 2.0), m.log_normal("nu", np.log(8.0), 0.8)
         w = m.gaussian("w", 0.0, sd=5.0, size=d)
-        precision = m.gamma("precision", nu / 2, nu * s**2 / 2, size=n)  # a mixture of Gaussians: Student's t
-        m.gaussian("y", X @ w, precision=precision, observed=y)
+        m.student_t("y", X @ w, scale=s, dof=nu, observed=y)
         return m
 
     def theirs():

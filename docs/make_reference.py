@@ -56,8 +56,8 @@ INTERNAL = {
     *(
         f"BlackBox.{m}"
         for m in (
-            "ask", "begins", "belief", "calibration", "check_port", "child", "data_ranks", "depends", "draw", "evaluate",
-            "families", "forget", "how", "ignores_own", "learns", "log_z", "mean_field", "name", "operator", "parts",
+            "ask", "begins", "belief", "calibration", "check_port", "child", "children", "data_ranks", "depends", "draw",
+            "evaluate", "families", "forget", "how", "ignores_own", "learns", "log_z", "mean_field", "name", "operator", "parts",
             "ports", "powers", "send", "joined",
         )
     ),

@@ -132,6 +132,11 @@ R = m.lkj("R", 2, 2.0)
 u = m.gaussian("u", np.zeros(2), covariance=R)
 m.gaussian("y", np.eye(2) @ u, sd=0.3, observed=[1.0, 0.9])
 print(m.infer()[R].mean)""",
+    "Model.wishart": """
+m = hg.Model()
+W = m.wishart("W", 4.0, np.eye(2) / 4.0)
+m.gaussian("y", np.zeros(2), precision=W, observed=[[1.0, 0.8], [-1.2, -1.0], [0.3, 0.5]])
+print(m.infer()[W].mean)""",
     "Model.log": """
 m = hg.Model()
 rate = m.gamma("rate", 2.0, 1.0)

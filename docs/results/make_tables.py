@@ -64,6 +64,16 @@ def reproduced(found):
         for c in claims:
             cells = (f"{c.said} ({c.line})", c.ours, f"**{c.verdict}**", c.reason)
             text += "| " + " | ".join(x.replace("|", "\\|") for x in cells) + " |\n"
+    return text + reasons()
+
+
+def reasons():
+    """What `benchmarks/paper_reasons.py` found, which put reasons and remarks to tests of their own."""
+    text = "\n## Reasons and remarks put to the test\n\n"
+    text += "By `python -m benchmarks.paper_reasons --json docs/results/reasons.json`, apart from the experiments above.\n\n"
+    text += "| name | question | found |\n|---|---|---|\n"
+    for row in json.loads((HERE / "reasons.json").read_text()):
+        text += f"| {row['name']} | {row['question']} | {'. '.join(row['found'])} |\n"
     return text
 
 

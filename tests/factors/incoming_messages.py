@@ -150,6 +150,8 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
         return _bounds(rng, n, port, 2.0)
     if factor.name == "exponential_interval":
         return _bounds(rng, n, port, 2.0, inside=True)
+    if factor.name == "beta_mean":
+        return spread(rng, n, -1, 3)
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * 2.0, axis=1) + np.array([0.0, 0.1])
     if port == "counts":
@@ -199,6 +201,8 @@ def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int)
         return _bounds(rng, n, port, 20.0)
     if factor.name == "exponential_interval":
         return _bounds(rng, n, port, 20.0, inside=True)
+    if factor.name == "beta_mean":
+        return spread(rng, n, -6, 8)
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * spread(rng, n, -3, 6)[:, None], axis=1)
     if port == "counts":

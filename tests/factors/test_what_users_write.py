@@ -104,3 +104,23 @@ def test_data_of_any_rank_comes_by_keyword():
     precision = 1 + slope**2 / 0.5
     assert posterior[z].mean == pytest.approx(slope * (1 - shift) / 0.5 / precision, abs=1e-6)
     assert posterior[z].variance == pytest.approx(1 / precision, rel=1e-6)
+
+
+@pytest.mark.parametrize("rank", [None, 0, 1])
+def test_a_table_of_data_beside_one_vector_has_to_say_what_a_row_is(rank):
+    table = np.arange(6.0).reshape(3, 2)
+    ranks = {} if rank is None else {"x": rank}
+
+    @hg.factor(output=hg.Gaussian, data_ranks=ranks)
+    def score(w, x):
+        return np.sum(w * (x if x.ndim > 1 else x[:, None]), axis=-1)
+
+    model = hg.Model()
+    w = model.gaussian("w", np.zeros(2), covariance=np.eye(2))
+    if rank is None:
+        with pytest.raises(
+            hg.ModelError, match=r"shape \(3, 2\) beside one vector variable; say .*data_ranks={'x': 1}"
+        ):
+            score(w, x=table)
+    else:
+        assert score(w, x=table).shape == table.shape[: 2 - rank]

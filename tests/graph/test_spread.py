@@ -49,7 +49,8 @@ def test_components_of_a_mixture_take_standard_deviations():
         ({"sd": -1.0}, "its sd must be greater than 0"),
         ({"sd": 1e200}, "too small or too large"),
         ({"sd": 1e-200}, "too small or too large"),
-        ({"precision": np.eye(2)}, "covariance=np.linalg.inv"),
+        ({"sd": np.eye(2)}, "covariance=S @ S"),
+        ({"precision": -np.eye(2)}, "positive definite"),
         ({"variance": np.eye(2)}, "covariance=the matrix"),
     ],
 )

@@ -230,15 +230,17 @@ def test_sums_in_chunks_are_the_sums_of_all(order):
     np.testing.assert_array_equal(np.sort(sums.tails[:, 0], axis=1), np.sort(log_w, axis=1)[:, -11:])
 
 
-def test_replicates_in_chunks_are_the_replicates():
+@pytest.mark.parametrize("together", [1, 2, 8])
+def test_replicates_in_chunks_are_the_replicates(together):
     rng = np.random.default_rng(1)
     log_w, t = 3 * rng.standard_normal((2, 8, 50)), rng.standard_normal((2, 8, 50, 2))
     sums = empty_sums(2, (slice(0, 2),), 8, 5)
     rows = np.arange(2)
     for start in (0, 25):
-        for r in range(8):
-            own = slice(start, start + 25)
-            add(sums, rows, r, log_w[:, r, own] + 700, t[:, r, own])
+        for r in range(0, 8, together):
+            own = slice(r, r + together), slice(start, start + 25)
+            some, places = log_w[:, *own] + 700, t[:, *own]
+            add(sums, rows, r, some.reshape(2, -1), places.reshape(2, -1, 2), together)
     got = estimate(sums)
     w = np.exp(log_w)
     a, b = np.einsum("nrs,nrsq->nrq", w, t), w.sum(axis=2)

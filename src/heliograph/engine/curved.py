@@ -25,7 +25,8 @@ __all__ = ["Curved", "curved_sites"]
 _SEED = 0  # of the draws, which are the check's own: the same run says the same
 _DRAWS = 4000
 _FEWEST = 128  # draws that say anything
-_EVALUATIONS = 4_000_000  # of factors, at most
+_EVALUATIONS = 1_000_000  # of factors, at most, unless so many rows are there that the fewest draws take more
+_MOST_ROWS = 30_000  # beyond which nothing is checked: so many rows leave little room for a bend
 _BYTES = 4e8  # that the draws may take
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
 _NOISE = 1.5  # over the root of the effective number of draws
@@ -75,8 +76,8 @@ def _worth_a_look(plate: Any, tables: Tables) -> bool:
 def _compare(block: BlockPlate, tables: Tables, meetings: list[_Meeting]) -> list[Curved]:
     factor, joint = block.factor, block.joint(tables)
     n_rows = sum(m.plate.size for m in meetings)
-    n = int(min(_DRAWS, _EVALUATIONS // n_rows, _BYTES / 8 / max(factor.block.n_columns, 1)))
-    if joint is None or n < _FEWEST:
+    n = min(_DRAWS, max(_EVALUATIONS // n_rows, _FEWEST))
+    if joint is None or n_rows > _MOST_ROWS or 8.0 * n * factor.block.n_columns > _BYTES:
         return []
     base, log_own = _draws(factor.system, joint.solution, n)
     log_weight = log_own.copy()

@@ -96,7 +96,7 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
         run = _checked_run(model, options)
         info, converged = deque(shown(run.sweeps(), run.trace, options.progress), maxlen=1).pop()
         check_possible(run.compiled.graph, run.compiled.plates, run.tables)
-        posterior = run.posterior(info, converged)
+        posterior = run.posterior(info, converged, options.audit)
         asked = run.trace.n_asked > 0  # functions that were known before are not evaluated again
         curved = curved_sites(run.compiled, run.tables, asked) if converged else ()
         overlaps = overlapping(run.compiled.graph, run.tables)

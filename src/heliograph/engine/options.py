@@ -52,7 +52,8 @@ class StepOptions:
     seed
         Of everything random: a whole number or a generator.
     executor
-        Of `concurrent.futures`, for oracles that can share their work.
+        Of `concurrent.futures`, for oracles that can share their work; threads also run several values of hyper-parameters
+        side by side, to the same bits.
     structure
         "auto" keeps what is jointly Gaussian joint, unless that is too expensive, which a warning says; with "joint" that is
         an error; "factorised" sends messages between single variables.
@@ -107,11 +108,15 @@ class InferOptions(StepOptions):
         other hyper-parameters take their best value; False gives all their best value. docs/hyperparameters.md says how.
     correct
         Correct the evidence at every value of the hyper-parameters by importance sampling.
+    audit
+        Check some messages with the oracle before a run counts as converged, where an operator ("kjit", "forest", "neural")
+        predicts without saying how wrong it may be. Without the check such a run is not called converged.
     """
 
     progress: bool | None = None
     integrate: Any = "auto"
     correct: bool = False
+    audit: bool = True
 
 
 P = ParamSpec("P")

@@ -24,7 +24,7 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.properness import allowed_step
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
-from heliograph.engine.status import status
+from heliograph.engine.status import judged_by_audits, status
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.table_start import start_tables
 from heliograph.engine.tables import Snapshot, Tables
@@ -245,13 +245,20 @@ class Run:
         """The log evidence at the messages as they stand."""
         return log_evidence(self.compiled.graph, self.compiled.plates, self._exchange)
 
-    def posterior(self, info: SweepInfo, converged: bool) -> Posterior:
-        """The beliefs after a sweep, over a view of the messages that later sweeps leave alone."""
+    def posterior(self, info: SweepInfo, converged: bool, audited: bool = False) -> Posterior:
+        """The beliefs after a sweep, over a view of the messages that later sweeps leave alone.
+
+        Messages that were predicted without a stated error are checked, if that is wanted; unchecked, nothing is converged.
+        """
         unsent = self._exchange.unsent.copy()
         exchange = self._exchange.over(self.tables.view(copy=self._sequential), unsent)
         single_pass = not self.compiled.schedule.sweep
         words = status(self.compiled.graph, info, converged, unsent, single_pass=single_pass)
         estimate = self._exchange.learning.error_estimate()
+        if converged and np.isnan(estimate):
+            audits = self._exchange.learning.audits() if audited else []
+            estimate = self._exchange.learning.error_estimate()
+            converged, words = judged_by_audits(audits, estimate, self.options.tolerance)
         return Posterior(self.compiled, exchange, self.trace, converged, words, estimate)
 
 

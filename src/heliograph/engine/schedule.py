@@ -144,8 +144,8 @@ def _in_order(chosen: list[int], reads: list[list[int]]) -> list[int]:
 def _down_and_back(graph: Graph, tasks: list[Task]) -> tuple[Task, ...]:
     """Plates in the order they were made, each to its child; then in reverse, each to its parents."""
     plain = [t for t in tasks if not _joint(graph, t)]
-    down = sorted((t for t in plain if t.to == graph.plates[t.plate].factor.child), key=lambda t: t.plate)
-    back = sorted((t for t in plain if t.to != graph.plates[t.plate].factor.child), key=lambda t: -t.plate)
+    down = sorted((t for t in plain if t.to in graph.plates[t.plate].factor.children), key=lambda t: t.plate)
+    back = sorted((t for t in plain if t.to not in graph.plates[t.plate].factor.children), key=lambda t: -t.plate)
     return (*down, *back, *(t for t in tasks if _joint(graph, t)))  # a block answers all that was said in a sweep
 
 

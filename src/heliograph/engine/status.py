@@ -6,9 +6,10 @@ import numpy as np
 
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.unsent import Unsent
+from heliograph.factors.black_box.auditing import Audit
 from heliograph.graph.records import Graph
 
-__all__ = ["status", "unsent_sentence"]
+__all__ = ["judged_by_audits", "status", "unsent_sentence"]
 
 
 def status(graph: Graph, info: SweepInfo, converged: bool, unsent: Unsent, single_pass: bool) -> str:
@@ -41,6 +42,24 @@ def status(graph: Graph, info: SweepInfo, converged: bool, unsent: Unsent, singl
     return (
         f"stopped after {sweeps}, before the beliefs settled: variable {info.moving!r} still moves by {info.change:.2g} "
         f"nats per sweep{ahead}; {_remedy(info)}"
+    )
+
+
+def judged_by_audits(audits: list[Audit], estimate: float, tolerance: float) -> tuple[bool, str]:
+    """Whether a run of which the beliefs settled is converged, by what its predictions were found to be wrong by, and in words."""
+    if not audits:
+        return False, (
+            "the beliefs settled, but some messages were predicted without saying how wrong they may be and were not checked; "
+            'operator="learned" says it, operator="ask" predicts nothing, and infer(audit=True) checks some'
+        )
+    if estimate <= tolerance:
+        return True, "converged"
+    worst = max(audits, key=lambda a: a.n_rows * a.root_kl)
+    together = "nobody knows how much" if not np.isfinite(estimate) else f"about {estimate:.2g} nats"
+    return False, (
+        f"the beliefs settled, but {worst.sentence}: that may have added {together} to the posterior's error, "
+        f"and tolerance={tolerance:g}; "
+        'operator="learned" asks until its predictions are good enough'
     )
 
 

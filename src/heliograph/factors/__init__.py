@@ -9,6 +9,7 @@ vectors, `integrals` holds tilted distributions, and `black_box` the factors tha
 from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.beta_dirichlet import BetaFactor, CategoricalDirichlet, DirichletFactor
+from heliograph.factors.beta_mean import BetaMean
 from heliograph.factors.chosen import ChosenProbability
 from heliograph.factors.compound_gamma import CompoundGamma
 from heliograph.factors.conditional import ConditionalTable
@@ -39,6 +40,7 @@ from heliograph.factors.scores import BinomialLogit, NegativeBinomial
 from heliograph.factors.select import Select
 from heliograph.factors.softmax import Softmax
 from heliograph.factors.stack import Stack
+from heliograph.factors.stretched import ScaledGaussian
 from heliograph.factors.student import StudentT
 from heliograph.factors.table import Supported, SupportedRow, supported
 from heliograph.factors.uniform import Uniform
@@ -47,6 +49,7 @@ __all__ = [
     "AbsoluteValue",
     "BernoulliBeta",
     "BetaFactor",
+    "BetaMean",
     "Between",
     "Binomial",
     "BinomialLogit",
@@ -88,6 +91,7 @@ __all__ = [
     "ProbitBernoulli",
     "Product",
     "Scale",
+    "ScaledGaussian",
     "Select",
     "Shift",
     "SoftEvidence",

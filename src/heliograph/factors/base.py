@@ -66,6 +66,11 @@ class Factor:
         """The port that the schedule treats as downstream."""
         return self.ports[-1]
 
+    @property
+    def children(self) -> tuple[str, ...]:
+        """The ports of all variables that it makes: one, but for black boxes of several outputs."""
+        return (self.child,)
+
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The message to port `to`, eq. (1): the projected tilted belief divided by the message that came in."""
         return self.belief(to, incoming, power) / incoming[to]

@@ -16,18 +16,11 @@ from heliograph.numerics.inverse_dirichlet import raised_centre
 __all__ = ["BetaFactor", "CategoricalDirichlet", "DirichletFactor"]
 
 
-class BetaFactor(Factor):
-    """``Beta(p; a, b)`` with a and b given."""
+class _KnownPrior(Factor):
+    """A distribution of p whose parameters are data."""
 
-    name = "beta"
-    families: ClassVar = {"a": (), "b": (), "p": (Beta,)}
     how: ClassVar = {"p": "closed form"}
     powers = True
-
-    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Beta:
-        """The prior itself."""
-        a, b = np.broadcast_arrays(as_data(self, incoming, "a"), as_data(self, incoming, "b"))
-        return Beta.from_naturals((power * (a - 1.0), power * (b - 1.0)))
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of the prior (to its power) times the incoming message."""
@@ -37,31 +30,31 @@ class BetaFactor(Factor):
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The parameters."""
-        return frozenset({"a", "b"})
+        return frozenset(self.ports[:-1])
 
 
-class DirichletFactor(Factor):
+class BetaFactor(_KnownPrior):
+    """``Beta(p; a, b)`` with a and b given."""
+
+    name = "beta"
+    families: ClassVar = {"a": (), "b": (), "p": (Beta,)}
+
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Beta:
+        """The prior itself."""
+        a, b = np.broadcast_arrays(as_data(self, incoming, "a"), as_data(self, incoming, "b"))
+        return Beta.from_naturals((power * (a - 1.0), power * (b - 1.0)))
+
+
+class DirichletFactor(_KnownPrior):
     """``Dirichlet(p; concentration)`` with the concentration given."""
 
     name = "dirichlet"
     families: ClassVar = {"concentration": (), "p": (Dirichlet,)}
     data_ranks: ClassVar = {"concentration": 1}
-    how: ClassVar = {"p": "closed form"}
-    powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Dirichlet:
         """The prior itself."""
         return Dirichlet.from_naturals((power * (as_data(self, incoming, "concentration") - 1.0),))
-
-    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
-        """``log`` of the integral of the prior (to its power) times the incoming message."""
-        prior = self.message("p", incoming)
-        sent = self.message("p", incoming, power)
-        return log_overlap(sent, incoming["p"]) + sent.log_normaliser() - power * prior.log_normaliser()
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The concentration."""
-        return frozenset({"concentration"})
 
 
 class CategoricalDirichlet(Factor):

@@ -17,9 +17,10 @@ from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
 from heliograph.graph.gates import gate_lines, when
-from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal
+from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal, wishart
 from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
 from heliograph.graph.language.children import Entries, from_message
+from heliograph.graph.language.continuous import Around
 from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.layout import draw_graph
@@ -80,7 +81,8 @@ class Builder:
         """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
 
         `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
-        `precision` may be a Gamma variable. Observed values may be `censored` or known up to `until`, as in `exponential`.
+        `precision` may be a Gamma variable, or a matrix (of numbers, or a `wishart`) for a vector. Observed values may be
+        `censored` or known up to `until`, as in `exponential`.
         """
         spread = Spread(variance, sd, precision, covariance)
         if censored is not None or until is not None:
@@ -103,15 +105,21 @@ class Builder:
     def beta(
         self,
         name: str,
-        a: Argument,
+        a: Argument | None = None,
         b: Argument | None = None,
         *,
+        mean: Argument | None = None,
+        concentration: Any = None,
         size: Any = None,
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A Beta variable with fixed `a` and `b`."""
-        return build(self, continuous.beta, name, a, b, Entries(size, observed, missing))
+        """A Beta variable with fixed `a` and `b`, or with a `mean` (a number or a Beta variable) and a `concentration`.
+
+        A mean m and a concentration k are ``a = m k`` and ``b = (1 - m) k``; k is a number or a hyper-parameter.
+        """
+        around = Around(a, b, mean, concentration)
+        return build(self, continuous.beta, name, around, Entries(size, observed, missing))
 
     def variable(self, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Variable:
         """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
@@ -128,6 +136,7 @@ class Builder:
     log_normal = log_normal
     flat = flat
     lkj = lkj
+    wishart = wishart
     gp = gp
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
@@ -201,9 +210,14 @@ class Builder:
         """The last axis of scalar Gaussian variables as one vector, so that their posterior is joint."""
         return build(self, linear.stack, x)
 
-    def _black_box(self, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Variable:
-        """The output of a black-box factor, which calls this when it is called on variables."""
-        return build(self, functions.black_box, factor, arguments, observed)
+    def _black_box(self, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Any:
+        """The output of a black-box factor (a tuple of several), which calls this when it is called on variables."""
+        if len(factor.children) == 1:
+            return build(self, functions.black_box, factor, arguments, observed)
+        seen = functions.observed_outputs(factor, observed)
+        first = build(self, functions.black_box, factor, arguments, seen[0])
+        rest = zip(factor.children[1:], seen[1:], strict=True)
+        return (first, *(build(self, functions.further_output, first, port, values) for port, values in rest))
 
     # ---- statements ---------------------------------------------------------------------------------------------
     def constrain(self, event: Variable) -> None:

@@ -223,7 +223,7 @@ def check_graph(graph: Graph) -> None:
             raise ModelError(
                 f"X @ {node.name!r}: the vector {node.name!r} is observed, so the product is known; write it as numbers"
             )
-        made = any(port == plate.factor.child for plate, port in meets)
+        made = any(port in plate.factor.children for plate, port in meets)
         if not made and not node.fully_observed:
             raise ModelError(
                 f"variable {node.name!r} has no prior, so its posterior would be improper; "

@@ -58,9 +58,9 @@ def _seen(node: Node) -> str:
 
 def _between(graph: Graph, plate: Plate) -> str:
     names = {port: graph.nodes[edge.node].name for port, edge in plate.edges.items()}
-    child = names.pop(plate.factor.child, None)
+    made = ", ".join(names.pop(port) for port in plate.factor.children if port in names)
     parents = ", ".join(dict.fromkeys(names.values()))
-    return " -> ".join(part for part in (parents, child) if part)
+    return " -> ".join(part for part in (parents, made) if part)
 
 
 def render_dot(graph: Graph) -> str:

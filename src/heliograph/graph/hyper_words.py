@@ -9,13 +9,14 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.graph import hyper
-from heliograph.graph.check import check_number, check_positive
+from heliograph.graph.check import check_covariance, check_number, check_positive
 from heliograph.graph.hyper import Hyper, HyperPrior
 from heliograph.graph.symbols import Symbol, has_symbols
 from heliograph.graph.variable import ModelLike, Variable
+from heliograph.graph.wishart import wishart_prior
 from heliograph.numerics.checks import in_words
 
-__all__ = ["flat", "half_cauchy", "half_normal", "lkj", "log_normal"]
+__all__ = ["flat", "half_cauchy", "half_normal", "lkj", "log_normal", "wishart"]
 
 
 def half_normal(self: ModelLike, name: str, scale: float = 1.0, *, size: Any = None) -> Symbol:
@@ -56,6 +57,36 @@ def lkj(self: ModelLike, name: str, dimension: int, concentration: float = 1.0) 
             f"hyper-parameter {name!r}: a correlation matrix to be integrated over has 2, 3 or 4 rows, not {in_words(dimension)}"
         )
     return _made(self, name, hyper.lkj_prior(int(dimension), _positive(name, "concentration", concentration)))
+
+
+def wishart(self: ModelLike, name: str, dof: float, scale: Any) -> Symbol:
+    """A precision matrix as a hyper-parameter, Wishart with mean ``dof * scale``: ``model.gaussian(..., precision=W)``.
+
+    `scale` is a matrix of 2 or 3 rows, which count as 3 and 6 numbers, and `dof` is above its number of rows less 1. Scales and
+    correlations of their own are often easier to think of: ``half_normal(..., size=d)`` and `lkj`.
+
+    >>> import heliograph as hg
+    >>> model = hg.Model()
+    >>> W = model.wishart("W", 4.0, np.eye(2) / 4.0)
+    >>> y = model.gaussian("y", np.zeros(2), precision=W, observed=[[1.0, 0.8], [-1.2, -1.0], [0.3, 0.5]])
+    >>> bool(model.infer()[W].mean[0, 1] < 0)  # they rise and fall together
+    True
+    """
+    if isinstance(scale, Variable) or has_symbols(scale):
+        raise ModelError(f"hyper-parameter {name!r}: its scale must be a matrix of numbers")
+    matrix = check_number(name, "scale", scale)
+    if matrix.shape not in ((2, 2), (3, 3)):
+        raise ModelError(
+            f"hyper-parameter {name!r}: a precision matrix to be integrated over has 2 or 3 rows, but its scale has the shape "
+            f"{matrix.shape}; for one number take model.gamma"
+        )
+    check_covariance(name, "scale", matrix, len(matrix))
+    freedom = _positive(name, "dof", dof)
+    if freedom <= len(matrix) - 1:
+        raise ModelError(
+            f"hyper-parameter {name!r}: dof must be above {len(matrix) - 1}, the number of rows less 1, not {freedom:g}"
+        )
+    return _made(self, name, wishart_prior(freedom, matrix))
 
 
 def _made(model: ModelLike, name: str, prior: HyperPrior) -> Symbol:

@@ -23,10 +23,9 @@ def layers_of(graph: Graph) -> tuple[list[int], list[int]]:
     for _ in range(len(graph.plates) + 1):
         before = list(node)
         for k, p in enumerate(graph.plates):
-            parents = [node[e.node] for port, e in p.edges.items() if port != p.factor.child]
+            parents = [node[e.node] for port, e in p.edges.items() if port not in p.factor.children]
             plate[k] = 1 + max(parents, default=-2)
-            child = p.edges.get(p.factor.child)
-            if child is not None and parents:
+            for child in (e for port, e in p.edges.items() if port in p.factor.children and parents):
                 node[child.node] = max(node[child.node], plate[k] + 1)
         if node == before:
             break

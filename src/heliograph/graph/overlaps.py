@@ -46,20 +46,20 @@ def _overlapping(form: Affine) -> tuple[list[int], np.ndarray]:
 def _split(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
     """Take apart overlapping terms, those first that were made last."""
     terms = form.terms
-    vectors: dict[tuple[int, int], int] = {}
+    products: dict[tuple[int, int], list[int]] = {}
     for k in involved:
         inner = terms[k].node.made
         if isinstance(inner, Inner):
-            key = id(inner.node), inner.entry
-            if key in vectors:
-                return _one_product(form, vectors[key], k)
-            vectors[key] = k
+            products.setdefault((id(inner.node), inner.entry), []).append(k)
+    if any(len(same) > 1 for same in products.values()):
+        return _one_product_each(form, [same for same in products.values() if len(same) > 1])
+    vectors = [same[0] for same in products.values()]
     if any(isinstance(terms[k].node.made, Affine) for k in involved):
         return _open(form, involved, keys)
-    products = [k for k in involved if _sum_inside(terms[k].node)]
-    if products:
-        return distribute(form, max(products, key=lambda k: terms[k].node.order))
-    for k in vectors.values():
+    sums = [k for k in involved if _sum_inside(terms[k].node)]
+    if sums:
+        return distribute(form, max(sums, key=lambda k: terms[k].node.order))
+    for k in vectors:
         for j in involved:
             absorbed = _absorb(form, k, j) if terms[j].node.made is None else None
             if absorbed is not None:
@@ -113,14 +113,18 @@ def _absorb(form: Affine, k: int, j: int) -> Affine | None:
     return form._replace(terms=(*rest, Term(node, np.arange(form.size), np.ones(form.size))))
 
 
-def _one_product(form: Affine, i: int, j: int) -> Affine:
-    """``c * (X @ w) + d * (Z @ w)`` as one inner product."""
-    first, second = form.terms[i], form.terms[j]
-    x = _rows(first) + _rows(second)
-    node = product_node(inner_of(first.node)._replace(x=x), first.node.name, (form.size,))
-    term = Term(node, np.arange(form.size), np.ones(form.size))
-    rest = tuple(t for k, t in enumerate(form.terms) if k not in (i, j))
-    return form._replace(terms=(*rest, term))
+def _one_product_each(form: Affine, groups: list[list[int]]) -> Affine:
+    """``c * (X @ w) + d * (Z @ w)`` as one inner product, for every vector w that several terms are products of."""
+    gone = {k for same in groups for k in same}
+    made: list[Term] = []
+    for same in groups:
+        first = form.terms[same[0]].node
+        x = _rows(form.terms[same[0]])
+        for k in same[1:]:
+            x = x + _rows(form.terms[k])
+        node = product_node(inner_of(first)._replace(x=x), first.name, (form.size,))
+        made.append(Term(node, np.arange(form.size), np.ones(form.size)))
+    return form._replace(terms=(*(t for k, t in enumerate(form.terms) if k not in gone), *made))
 
 
 def _rows(term: Term) -> Matrix:

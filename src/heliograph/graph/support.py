@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
 from heliograph.graph.records import Affine, Inner, Matrix, Node, Stacked, Term
 from heliograph.graph.sparse import csr_array
+from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 
 __all__ = [
     "base_orders",
@@ -119,14 +120,42 @@ def makers_first(node: Node, done: Callable[[Node], bool]) -> list[Node]:
 
 def touched(node: Node, entries: np.ndarray, on: np.ndarray | None) -> np.ndarray:
     """One number for every base entry that a row touches, different for different rows and entries."""
+    on = None if on is None or on.all() else on
     if node.made is None:
-        rows, columns = np.arange(len(entries)), node.start + entries
-    else:
-        part = support_of(node)[entries]
-        rows, columns = np.repeat(np.arange(len(entries)), np.diff(part.indptr)), part.indices
-    if on is not None and not on.all():
+        return _keys(np.arange(len(entries)), node.start + entries, on)
+    inside, arrays = _pattern(node), pattern_of(entries, on) if is_remembering() else None
+    key = None if inside is None or arrays is None else (inside, arrays)
+    return recalled("touched", key, lambda: _touched(node, entries, on))
+
+
+def _touched(node: Node, entries: np.ndarray, on: np.ndarray | None) -> np.ndarray:
+    part = support_of(node)[entries]
+    return _keys(np.repeat(np.arange(len(entries)), np.diff(part.indptr)), part.indices, on)
+
+
+def _keys(rows: np.ndarray, columns: np.ndarray, on: np.ndarray | None) -> np.ndarray:
+    if on is not None:
         rows, columns = rows[on[rows]], columns[on[rows]]
     return rows * _COLUMNS + columns
+
+
+def _pattern(node: Node) -> Hashable:
+    """All that the support of a node depends on, None where nothing is kept."""
+    if not is_remembering():
+        return None
+    made = node.made
+    if made is None:
+        return node.start, node.size
+    if isinstance(made, Inner):
+        inside = _pattern(made.node)
+        return None if inside is None else ("inner", inside, made.entry, node.size)
+    if isinstance(made, Stacked):
+        parts = [(_pattern(n), pattern_of(entries)) for n, entries in made.parts]
+    else:
+        parts = [(_pattern(t.node), pattern_of(t.entries, t.coefficients != 0)) for t in made.terms]
+    if any(a is None or b is None for a, b in parts):
+        return None
+    return (type(made).__name__, made.size if isinstance(made, Affine) else 0, *parts)
 
 
 def repeated(key: np.ndarray) -> np.ndarray:

@@ -8,13 +8,14 @@ well enough to place them, are in `panels`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.numerics.panels import legendre
 
-__all__ = ["Rule", "adapt", "around", "bounded_exp"]
+__all__ = ["Rule", "adapt", "around", "bounded_exp", "far_end"]
 
 _NODES = 16
 _LEVELS = 60  # halvings after which a panel is as narrow as two neighbouring numbers
@@ -212,11 +213,30 @@ def around(low: np.ndarray, high: np.ndarray, centres: np.ndarray, widths: np.nd
     return np.sort(np.concatenate([low[:, None], inner, high[:, None]], axis=1), axis=1)
 
 
+def far_end(
+    rise: Callable[[np.ndarray], np.ndarray], turns: np.ndarray, widths: np.ndarray, side: float, fall: float = 60.0
+) -> np.ndarray:
+    """A point beyond the outermost of the `turns` (rows, k) on a side, from which on a density is negligible.
+
+    `rise` is the log density less its highest value, which falls beyond the outermost turn; steps from there, as long as that
+    turn's width at first, double until it has fallen by `fall`.
+    """
+    outer = (side * turns).argmax(axis=1)[:, None]
+    start, step = (np.take_along_axis(a, outer, axis=1)[:, 0] for a in (turns, widths))
+    for _ in range(200):
+        short = ~(rise(start + side * step) < -fall) & np.isfinite(step)
+        if not short.any():
+            break
+        step = np.where(short, 2.0 * step, step)
+    return start + side * step
+
+
 def bounded_exp(u: np.ndarray) -> np.ndarray:
     """``exp(u)``, but no more than exp(600): far ends of a window in the log of a variable must not overflow."""
     return np.exp(np.minimum(u, 600.0))
 
 
+@cache
 def _tail_rows(n: int) -> np.ndarray:
     """Columns that give the Legendre coefficients n - 2 and n - 1 of what has given values at the nodes."""
     nodes, weights = legendre(n)

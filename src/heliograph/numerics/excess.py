@@ -44,8 +44,10 @@ def exp_excess(d: np.ndarray) -> np.ndarray:
     """
     small = np.abs(d) < 0.25
     t = np.where(small, d, 0.0)
-    total = np.ones_like(t)
+    total = np.ones(t.shape)
     for k in range(14, 2, -1):
-        total = 1.0 + t * total / k
+        total *= t
+        total *= 1.0 / k
+        total += 1.0
     # far out the weight is 0 whatever this is, so it only must not overflow
     return np.where(small, 0.5 * t * t * total, np.expm1(np.minimum(d, 600.0)) - d)

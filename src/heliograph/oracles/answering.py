@@ -14,6 +14,7 @@ from heliograph.oracles.problem import Port, Problem
 
 __all__ = ["answer_of", "blank", "choose", "exact_errors"]
 
+_FEW = 4.0  # draws
 _CONSTANT = 1e-3  # of the square of a frame's scale, which is a trillionth of the value where there is no other
 _FAINTEST = -1e11  # a log weight of this size has five decimals left
 
@@ -29,6 +30,7 @@ def answer_of(
     pareto_k: np.ndarray,
     failed: np.ndarray,
     n_evaluations: int,
+    n_draws: np.ndarray,
 ) -> Answer:
     """Project; a row fails if it is marked, or if no port has statistics that belong to a member of its family.
 
@@ -36,7 +38,7 @@ def answer_of(
     """
     # so far from what was seen a log weight is all rounding: what the inputs' messages say is not in it any more
     failed = failed | (log_z < _FAINTEST) | _rounded_weights(problem.output, mean[:, blocks_of(problem)[-1]])
-    projections, lost = _projections(problem, frame, mean, covariances, ess, failed)
+    projections, lost = _projections(problem, frame, mean, covariances, n_draws, failed)
     failed = failed | np.logical_and.reduce(list(lost.values()))
     found = {p.name: _at_port(p, projections[p.name], failed | lost[p.name]) for p in ports_of(problem)}
     for name, message in problem.fixed.items():
@@ -85,7 +87,7 @@ def _projections(
     frame: Frame,
     mean: np.ndarray,
     covariances: tuple[np.ndarray, ...],
-    ess: np.ndarray,
+    n_draws: np.ndarray,
     failed: np.ndarray,
 ) -> tuple[dict[str, Projection], dict[str, np.ndarray]]:
     """The projection of every port, and the rows (n,) bool in which it has none."""
@@ -98,7 +100,7 @@ def _projections(
         if port is problem.output:
             covariance = covariance + _edge_error(port, on_edge, expected.shape[1])
         if port.axis.discrete:
-            expected, covariance = _never_certain(port, expected, covariance, ess)
+            expected, covariance = _never_certain(port, expected, covariance, n_draws)
         usable = np.isfinite(expected).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2)) & ~failed
         expected = np.where(usable[:, None], expected, 0.0)
         covariance = np.where(usable[:, None, None], covariance, 0.0)
@@ -140,20 +142,30 @@ def _edge_error(port: Port, share: np.ndarray, q: int) -> np.ndarray:
 
 
 def _never_certain(
-    port: Port, expected: np.ndarray, covariance: np.ndarray, ess: np.ndarray
+    port: Port, expected: np.ndarray, covariance: np.ndarray, n_draws: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A value that no draw showed is not impossible: give it half a draw, times what its message says of it."""
-    p = np.concatenate([1 - expected, expected], axis=1) if expected.shape[1] == 1 else expected
+    """A value that no draw showed is not impossible: give it half a draw, times what its message says of it.
+
+    That is beside what the message says of the values that were drawn: one that is wanted a thousand times more needs few
+    draws. Nor is less known of a value than that if a few draws showed it that hardly count.
+    """
+    coin = expected.shape[1] == 1
+    p = np.concatenate([1 - expected, expected], axis=1) if coin else expected
+    p = np.where(p < 1e-13, 0.0, p) if coin else p  # 1 - p of a p that is 1 but for rounding
     n_values = p.shape[1]
     grid = np.broadcast_to(np.arange(n_values, dtype=float)[None, :, None], (len(p), n_values, 1))
     log_m = port.axis.log_message(port.message, grid)
-    odds = np.exp(log_m - log_m.max(axis=1, keepdims=True))
-    unseen = np.where(p <= 0, 0.5 / (ess[:, None] + 1) * odds, 0.0)
+    m = np.exp(log_m - log_m.max(axis=1, keepdims=True))
+    drawn = np.where((p > 0) & (m > 0), p / np.where(m > 0, m, 1.0), 0.0).sum(axis=1, keepdims=True)  # in such units
+    # (a proposal has up to half of its draws elsewhere, and the others count twice)
+    half = 0.5 * 2 / (n_draws[:, None] + 1) * m * np.maximum(drawn, 1.0)
+    few = p**2 < _FEW * np.diagonal(covariance, axis1=1, axis2=2)
+    unseen = np.where((p <= 0) | (few & (p < half)), half, 0.0)
     if n_values == 2:  # of a Bernoulli neither value is ever impossible
         unseen = np.where((p <= 0) & (unseen == 0), 1e-150, unseen)
-    p = np.where(p <= 0, unseen, p)
+    p = np.where(unseen > 0, unseen, p)
     p = p / p.sum(axis=1, keepdims=True)
-    if expected.shape[1] == 1:
+    if coin:
         p, unseen = p[:, 1:], unseen.max(axis=1, keepdims=True)
     extra = (unseen**2)[:, :, None] * np.eye(p.shape[1])
     return p, covariance + extra

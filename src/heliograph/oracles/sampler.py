@@ -42,6 +42,7 @@ class Sampler(NamedTuple):
     log_density: Callable[..., Any] | None = None  # of a value of the output, given first, and of the inputs by name
     derivative: Callable[..., Any] | None = None  # of a function of one unknown number, by that number
     counted: str | None = None  # the input that holds an observed count, where the output is whether the two are equal
+    more: tuple[type[Family], ...] = ()  # families of further outputs, where the function gives a tuple
 
     @property
     def child(self) -> str:
@@ -49,9 +50,14 @@ class Sampler(NamedTuple):
         return "output" if "out" in self.inputs else "out"
 
     @property
+    def children(self) -> tuple[str, ...]:
+        """The ports of all outputs in the order of the function's tuple: "out", "out_2" and so on."""
+        return (self.child, *(f"{self.child}_{k + 2}" for k in range(len(self.more))))
+
+    @property
     def ports(self) -> tuple[str, ...]:
-        """The inputs, then the output."""
-        return (*self.inputs, self.child)
+        """The inputs, then further outputs, and last the (first) output."""
+        return (*self.inputs, *self.children[1:], self.child)
 
 
 def sampler_of(

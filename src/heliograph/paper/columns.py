@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.kjit.kernel_learner import Kjit, columns
 
-__all__ = ["KJIT", "Column", "kjit_of", "kjit_settings", "reproduces", "settings_table"]
+__all__ = ["KJIT", "PAPERS", "Column", "kjit_of", "kjit_settings", "reproduces", "settings_table"]
 
 
 class Column(NamedTuple):
@@ -29,6 +29,7 @@ _ALL = (
     Column("kjit (house)", "house", False, "our own mixture of the two"),
 )
 KJIT: dict[str, Column] = {column.name: column for column in _ALL}
+PAPERS = tuple(column.name for column in _ALL if column.reproduces)
 
 # What belongs to an experiment: the text's numbers, and the program's where they are known to differ. Experiment 4's minibatch
 # and threshold are the program's in every column: the text has none. There the house column sees messages on the log axis.

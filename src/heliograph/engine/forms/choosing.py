@@ -32,8 +32,8 @@ def joint_form(graph: Graph, plate: Plate, ports: tuple[str, ...]) -> Form | Non
     factor = plate.factor
     if isinstance(factor, BlackBox):
         # the oracles know vectors of inputs only: an output on the loop is left out, and `infer` warns of what remains
-        inputs = tuple(p for p in ports if p != factor.child)
-        if len(inputs) < 2:
+        inputs = tuple(p for p in ports if p not in factor.children)
+        if len(inputs) < 2 or len(factor.children) > 1:
             return None
         box = joint_box(factor, inputs)
         return Form(box, box.port, inputs)

@@ -12,7 +12,7 @@ __all__ = ["estimated_error"]
 
 # how much nearer all points are than half of them (log evidence, means, standard deviations) by dimension: medians over 40 (16 in
 # three dimensions) random densities of log scales, of which two thirds to nine tenths are within a factor 3 of what this gives
-_GAIN = {1: (100.0, 32.0, 3.0), 2: (5.0, 9.0, 2.5), 3: (5.0, 6.0, 1.0)}
+_GAIN = {1: (100.0, 32.0, 3.0), 2: (3.0, 1.6, 3.3), 3: (5.0, 6.0, 1.0)}
 _LEAST = 3  # points of the even half, below which it says nothing
 
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, f
 _DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
 _APART = 3.0  # whitened distance from a mode, beyond which another start is worth a look
 _SAME = 1.5  # within which a climb has come to a mode that is known
-_SLOPED = 4  # dimensions from which a coarse lattice needs gradients as well
+_SLOPED = {2, 4, 5, 6}  # dimensions whose lattice needs gradients as well; in three, more points are the cheaper way
 _CLOSE = 0.05  # whitened distance of two points of which one is enough
 
 
@@ -123,8 +123,8 @@ def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame],
     """Flood the surroundings of one mode."""
     d = len(frame.centre)
 
-    def evaluate(places: list[np.ndarray]) -> list[Point]:
-        return [evaluator.at(u, d >= _SLOPED) for u in places]
+    def evaluate(places: Sequence[np.ndarray]) -> list[Point]:
+        return evaluator.many(places, d in _SLOPED)
 
     before = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     found = flood(frame, top, before, evaluate, _MOST[d], evaluator.log_size)  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ class Forward:
     def of_plate(self, plate: Plate, node: Node | None) -> Drawn:
         """What a plate says of its child, given draws of its parents; `node` is the child where that is a variable."""
         for port, edge in plate.edges.items():
-            if port != plate.factor.child:
+            if port not in plate.factor.children:
                 self.values(self.graph.nodes[edge.node])
         parts = np.array_split(np.arange(self.n), max(1, -(-self.n * plate.size // _CHUNK)))
         found = [self._chunk(plate, node, at) for at in parts]
@@ -94,8 +94,8 @@ class Forward:
             return makers_of(node)
         if node.maker is None or node.fully_observed:
             return []
-        child = node.maker.factor.child
-        return [self.graph.nodes[e.node] for port, e in node.maker.edges.items() if port != child]
+        children = node.maker.factor.children
+        return [self.graph.nodes[e.node] for port, e in node.maker.edges.items() if port not in children]
 
     def _made(self, node: Node) -> np.ndarray:
         if node.made is not None:
@@ -126,7 +126,7 @@ class Forward:
         incoming: dict[str, Any] = {port: _tiled(data, rows, size) for port, data in plate.data.items()}
         for port, edge in plate.edges.items():
             parent = self.graph.nodes[edge.node]
-            if port == plate.factor.child:
+            if port in plate.factor.children:
                 incoming[port] = parent.uniform(m * size)
                 continue
             values = self._get(parent)[at][:, edge.entries(size)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -60,6 +61,11 @@ def _arguments(factor: Called, args: tuple[Any, ...], kwargs: dict[str, Any], po
     for port, value in arguments.items():
         if not hasattr(value, "model"):
             shape = as_real(f"factor {factor.name!r}: data at {port!r}", value).shape
+            if not plate and len(shape) > 1 and port not in factor.data_ranks and _has_vector(arguments):
+                raise ModelError(
+                    f"factor {factor.name!r}: data at {port!r} has shape {shape} beside one vector variable; say "
+                    f"@factor(..., data_ranks={{{port!r}: 1}}) for one row per message, or {{{port!r}: 0}} for one number"
+                )
             _note_rank(factor, port, shape, plate)
     return arguments
 
@@ -74,3 +80,8 @@ def _note_rank(factor: Called, port: str, shape: tuple[int, ...], plate: tuple[i
             f"value per message, or say data_ranks={{{port!r}: 1}} in @factor if one vector serves all"
         )
     factor.data_ranks[port] = len(shape) - len(plate)
+
+
+def _has_vector(arguments: Mapping[str, Any]) -> bool:
+    """Whether some argument is a variable whose value is a vector."""
+    return any(hasattr(a, "model") and getattr(a.node, "dimension", None) is not None for a in arguments.values())

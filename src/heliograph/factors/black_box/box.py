@@ -35,7 +35,7 @@ class BlackBox(Factor):
         self,
         sampler: Sampler,
         *,
-        dimension: int | None = None,
+        dimension: int | tuple[int | None, ...] | None = None,
         data_ranks: Mapping[str, int] | None = None,
         oracle: Any = None,
     ) -> None:
@@ -47,7 +47,8 @@ class BlackBox(Factor):
         if unknown := [p for p in data_ranks or {} if p not in sampler.inputs]:
             raise ModelError(f"factor {sampler.name!r} has no inputs {unknown}; data_ranks may name {sampler.inputs}")
         # a built-in factor holds these for its class, a black box for itself
-        families = {**dict.fromkeys(sampler.inputs, EVERY_FAMILY), sampler.child: (sampler.output,)}
+        made = dict(zip(sampler.children, ((f,) for f in (sampler.output, *sampler.more)), strict=True))
+        families = dict.fromkeys(sampler.inputs, EVERY_FAMILY) | made
         vars(self).update(
             name=sampler.name,
             ports=sampler.ports,
@@ -101,15 +102,24 @@ class BlackBox(Factor):
         self.n_evaluations += reply.n_evaluations
         self.account.add(reply, calls.seconds)
         self.seen[to] = incoming, setting
-        options.note(self, to, incoming[to], reply)
+        options.note(self, to, incoming, reply)
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,
             seconds_oracle=reply.seconds_oracle + calls.seconds,
         )
 
+    @property
+    def children(self) -> tuple[str, ...]:
+        """The ports of all outputs, in the order of the function's tuple."""
+        return self.sampler.children
+
     def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values of the function itself, which stand for their means too."""
+        if self.sampler.more:
+            raise UnsupportedError(
+                f"factor {self.name!r} has several outputs, and these cannot be predicted; call the function"
+            )
         inputs = {p: m.point if isinstance(m := incoming[p], Family) else m for p in self.sampler.inputs}
         values = evaluate(rng, self.sampler, inputs, incoming[self.child].size)
         return values, values, np.zeros(values.shape)

@@ -43,10 +43,10 @@ def event_of(name: str, observed: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Hits:
-    """Whether a function gives the number that was seen, or near it; it can be sent to a worker if the function can."""
+    """Whether a function gives the number that was seen; it can be sent to a worker if the function can."""
 
-    def __init__(self, name: str, function: Callable[..., Any], share: float = 0.0) -> None:
-        self.name, self.function, self.share = name, function, share
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name, self.function = name, function
         self.__name__ = getattr(function, "__name__", "factor")
         self.__qualname__ = getattr(function, "__qualname__", "factor")
         self.__doc__ = function.__doc__
@@ -63,8 +63,4 @@ class _Hits:
             if (drawn[whole] != np.floor(drawn[whole])).any():
                 bad = drawn[whole][drawn[whole] != np.floor(drawn[whole])].ravel()[0]
                 raise FactorError(f"factor {self.name!r} says output=int and returned {bad:g}, which is no count")
-        return np.abs(drawn - count) <= self.share * np.asarray(count)
-
-    def within(self, share: float) -> _Hits:
-        """Whether it gives a number within that share of the one that was seen."""
-        return _Hits(self.name, self.function, share)
+        return drawn == count

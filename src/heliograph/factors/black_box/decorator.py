@@ -17,12 +17,12 @@ __all__ = ["factor"]
 def factor(
     function: Callable[..., Any] | None = None,
     *,
-    output: type[Family] | type[int] | None = None,
+    output: type[Family] | type[int] | tuple[type[Family], ...] | None = None,
     vectorized: bool = True,
     expensive: bool = False,
     partial: bool = False,
     name: str | None = None,
-    dimension: int | None = None,
+    dimension: int | tuple[int | None, ...] | None = None,
     data_ranks: Mapping[str, int] | None = None,
     oracle: Any = None,
     log_density: Callable[..., Any] | None = None,
@@ -37,6 +37,8 @@ def factor(
     is what answers for it unless a run says otherwise. With ``partial=True`` the function gives NaN where nothing can be (the
     square root of a negative number): such inputs are impossible, and counted in ``sampler.impossible``.
 
+    A tuple of families is for a function that gives a tuple: ``a, b = f(z)`` are its outputs in a model (`dimension` is then a
+    tuple too).
     ``f(z, observed=y)`` observes the output (NaN: missing), as ``model.observe(f(z), y)`` does. With ``output=int`` the function
     gives counts, which are always observed. Where the output is observed, `log_density` of (value, and the inputs by name)
     serves in place of draws, for any number of inputs; a deterministic function of one unknown number needs none, and may have its
@@ -56,14 +58,23 @@ def factor(
     """
     if function is not None and not callable(function):
         raise ModelError("@factor needs the family of the function's result: @factor(output=Beta)")
-    if output is None or not (isinstance(output, type) and (output is int or issubclass(output, Family))):
-        raise ModelError("@factor needs the family of the function's result, for example @factor(output=Gaussian)")
+    several: list[Any] = list(output) if isinstance(output, tuple) else [output]
+    if not several or not all(_is_output(f) for f in several) or (len(several) > 1 and int in several):
+        raise ModelError(
+            "@factor needs the family of the function's result, for example @factor(output=Gaussian), or a tuple of families"
+        )
+    if len(several) > 1 and not (vectorized and log_density is None and derivative is None):
+        raise ModelError("a factor of several outputs takes arrays (vectorized=True), and no log_density or derivative")
 
     def wrap(f: Callable[..., Any]) -> BlackBox:
         known = {"partial": partial, "log_density": log_density, "derivative": derivative}
-        family: Any = Bernoulli if output is int else output
+        family: Any = Bernoulli if output is int else several[0]
         sampler = sampler_of(f, family, name=name, vectorized=vectorized, expensive=expensive, **known)
-        sampler = counted(sampler) if output is int else sampler
+        sampler = counted(sampler) if output is int else sampler._replace(more=tuple(several[1:]))
         return BlackBox(sampler, dimension=dimension, data_ranks=data_ranks, oracle=oracle)
 
     return wrap if function is None else wrap(function)
+
+
+def _is_output(family: Any) -> bool:
+    return isinstance(family, type) and (family is int or issubclass(family, Family))

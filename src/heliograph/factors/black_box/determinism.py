@@ -43,7 +43,7 @@ def check_deterministic(sampler: Sampler, incoming: Mapping[str, Any]) -> int:
         return 0
     for a in places.values():
         a.flags.writeable = False
-    one, two = (np.asarray(call(rng, sampler, places, n)) for _ in range(2))
+    one, two = (_flat(call(rng, sampler, places, n)) for _ in range(2))
     if (
         one.dtype.kind in "fiub"
         and one.shape == two.shape
@@ -54,3 +54,10 @@ def check_deterministic(sampler: Sampler, incoming: Mapping[str, Any]) -> int:
             "give it a parameter named rng, and draw from that (def f(z, rng): return z + rng.standard_normal(z.shape))"
         )
     return 2 * n
+
+
+def _flat(given: Any) -> np.ndarray:
+    """What a function gave as one array, the outputs of several one after the other."""
+    if isinstance(given, tuple):
+        return np.concatenate([np.asarray(a, dtype=float).ravel() for a in given])
+    return np.asarray(given)

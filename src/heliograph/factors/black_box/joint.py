@@ -137,7 +137,3 @@ class _Split:
         one = vector.ndim == 1  # a sample at a time: plain numbers, as the function would have them
         parts = {name: float(vector[k]) if one else vector[..., k] for k, name in enumerate(self.joined)}
         return self.function(*values, **parts, **given)
-
-    def within(self, share: float) -> _Split:
-        """Of a function of counts: whether it gives a number within that share of the observed one."""
-        return _Split(self.function.within(share), self.joined, self.port)  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from heliograph.factors.black_box.auditing import Audit, Predicted, audit
 from heliograph.factors.black_box.oracle_calls import Latest
 from heliograph.operators.learned.decide import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
@@ -43,6 +44,9 @@ class RunOptions:
     # what the messages of each direction may be wrong by, since the last estimate and at it
     _sweep: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
     _last: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)
+    _predicted: dict[tuple[int, str], list[Predicted]] = field(
+        default_factory=dict, repr=False
+    )  # without a stated error
 
     def setting(self, factor: Sampled) -> Setting:
         """What an operator needs to know of this run."""
@@ -52,11 +56,15 @@ class RunOptions:
         reference = reference_of(factor.sampler)
         return Setting(tolerance, factor.sampler, factor.evaluate, reference, share, together, self.deadline)
 
-    def note(self, factor: Sampled, to: str, cavity: Any, reply: Reply) -> None:
+    def note(self, factor: Sampled, to: str, incoming: Mapping[str, Any], reply: Reply) -> None:
         """Remember how wrong the messages of one call may be."""
-        before = self._sweep.get((id(factor), to), _NO_ERRORS)
-        setting = self.setting(factor)
-        self._sweep[id(factor), to] = before.and_those_of(reply, cavity, setting)
+        direction = id(factor), to
+        before = self._sweep.get(direction, _NO_ERRORS)
+        self._sweep[direction] = now = before.and_those_of(reply, incoming[to], self.setting(factor))
+        if before is _NO_ERRORS:
+            self._predicted[direction] = []
+        if np.isnan(now.nats):
+            self._predicted[direction].append(Predicted(factor, to, incoming, reply))
 
     def error_estimate(self) -> float:
         """Nats that learned messages may have added to the posterior, by the latest message of every direction.
@@ -68,6 +76,17 @@ class RunOptions:
         self._sweep = {}
         errors = [e.joint() for e in self._last.values()]
         return float(np.inf) if np.inf in errors else float(sum(errors))
+
+    def audits(self) -> list[Audit]:
+        """Check some of the latest predictions that came without a stated error; `error_estimate` then knows what was found."""
+        found: list[Audit] = []
+        for direction, errors in self._last.items():
+            checked = audit(self._predicted.get(direction, []), self.oracle) if np.isnan(errors.nats) else None
+            if checked is not None:
+                found.append(checked)
+                sums = {"nats": checked.n_rows * checked.kl, "roots": checked.n_rows * checked.root_kl}
+                self._last[direction] = errors._replace(**sums)
+        return found
 
 
 class _Errors(NamedTuple):
@@ -84,7 +103,7 @@ class _Errors(NamedTuple):
         if reply.failed.any():
             return self._replace(asked=np.inf)
         if kl is None:
-            return self if asked.all() else self._replace(nats=np.nan)
+            kl = np.where(asked, 0.0, np.nan)
         predicted = kl[~asked] if asked.any() else kl
         share = leverage(reply.message, cavity) if len(predicted) else None
         return _Errors(
@@ -96,7 +115,9 @@ class _Errors(NamedTuple):
 
     def joint(self) -> float:
         """What they may do to the posterior together."""
-        coherent = self.roots**2 / self.unknowns if self.roots else 0.0
+        coherent = (
+            self.roots**2 / max(self.unknowns, 1e-12) if self.roots else 0.0
+        )  # of no unknowns at all anything is too much
         return RARE * (self.asked + max(coherent, self.nats) if not np.isnan(self.nats) else self.asked + np.nan)
 
 

@@ -29,7 +29,7 @@ class Learned(Protocol):
     sampler: Sampler
     operators: dict[str, Any]
     form_operators: dict[tuple[str, ...], dict[str, Any]]
-    dimension: int | None
+    dimension: int | tuple[int | None, ...] | None
     n_asked: int
     n_messages: int
     n_evaluations: int

@@ -13,14 +13,13 @@ import numpy as np
 
 from heliograph.factors.integrals.tilt import Tilt
 from heliograph.families import Gaussian
-from heliograph.numerics.adaptive_quadrature import Rule, adapt, around
+from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, far_end
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.polynomial_roots import real_roots
 
 __all__ = ["Even", "EvenTilt", "magnitude", "square", "tilt_of_even"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
-_FALL = 60.0  # nats below the highest mode, beyond which nothing is left
 
 
 class EvenTilt(NamedTuple):
@@ -103,7 +102,7 @@ def _integrate(kind: Even, r: _Rows) -> tuple[np.ndarray, ...]:
     heights = kind.rise(r, first[:, None], turns - first[:, None], index[:, None])
     best = np.take_along_axis(turns, heights.argmax(axis=1)[:, None], axis=1)[:, 0]
     widths = 1.0 / np.sqrt(np.maximum(np.abs(kind.bend(r, turns)), 1e-300))
-    low, high = (_end(kind, r, best, turns, widths, side) for side in (-1.0, 1.0))
+    low, high = (far_end(lambda x: kind.rise(r, best, x - best, index), turns, widths, side) for side in (-1.0, 1.0))
     edges = around(low, high, turns, np.minimum(widths, (high - low)[:, None]))
     fold = np.clip(0.0 * low, low, high)[:, None]  # where |x| has its kink
     rule = adapt(
@@ -124,20 +123,6 @@ def _integrate(kind: Even, r: _Rows) -> tuple[np.ndarray, ...]:
     g_variance = rule.mean((g - rule.of(g_move)) ** 2)
     ratio = np.where(r.t > 0, variance * r.t, 1.0)
     return rule.log_z, best + move, variance, slope, curve + steep, g0 + g_move, g_variance, best, ratio, weak
-
-
-def _end(kind: Even, r: _Rows, best: np.ndarray, turns: np.ndarray, widths: np.ndarray, side: float) -> np.ndarray:
-    """A point beyond the outermost turn from which on the density is negligible: steps that double until it is."""
-    outer = (side * turns).argmax(axis=1)[:, None]
-    start, step = np.take_along_axis(turns, outer, axis=1)[:, 0], np.take_along_axis(widths, outer, axis=1)[:, 0]
-    index = np.arange(best.size)
-    for _ in range(200):
-        fall = kind.rise(r, best, start + side * step - best, index)
-        short = ~(fall < -_FALL) & np.isfinite(step)
-        if not short.any():
-            break
-        step = np.where(short, 2.0 * step, step)
-    return start + side * step
 
 
 # ---- x^2 ---------------------------------------------------------------------------------------------------------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
-from heliograph.factors import GammaRate, GaussianFactor, GaussianPrecision, MultivariateGaussianFactor
+from heliograph.factors import BetaMean, GammaRate, GaussianFactor, GaussianPrecision, MultivariateGaussianFactor
 from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.graph.check import check_covariance, check_number, check_positive
+from heliograph.graph.check import check_covariance, check_number, check_positive, check_probability, observed_shape
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import (
     Entries,
@@ -25,7 +25,7 @@ from heliograph.graph.language.linear import stack
 from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["beta", "gamma", "gaussian"]
+__all__ = ["Around", "beta", "gamma", "gaussian"]
 
 
 def gaussian(draft: Draft, name: str, mean: Any, spread: Spread, entries: Entries) -> Quantity:
@@ -61,7 +61,10 @@ def _vector_gaussian(draft: Draft, name: str, mean: Any, covariance: Any, entrie
     covariance = check_number(name, "covariance", covariance)
     if covariance.shape[-2:] != (d, d):
         check_covariance(name, "covariance", covariance, d)
-    shape = fitted_size(name, np.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2]), entries.size)
+    plate = np.broadcast_shapes(mean.shape[:-1], covariance.shape[:-2])
+    if entries.observed is not None and entries.size is None and plate == ():
+        plate = observed_shape(name, entries.observed)[:-1]
+    shape = fitted_size(name, plate, entries.size)
     try:
         message = MultivariateGaussian(np.broadcast_to(mean, (*shape, d)), np.broadcast_to(covariance, (*shape, d, d)))
     except ModelError:
@@ -85,13 +88,41 @@ def gamma(draft: Draft, name: str, shape: Any, rate: Any, entries: Entries) -> Q
     return from_parameters(draft, name, Gamma, (shape, check_positive(name, "rate", rate)), entries)
 
 
-def beta(draft: Draft, name: str, a: Any, b: Any, entries: Entries) -> Quantity:
+class Around(NamedTuple):
+    """The arguments by which a user may say where a Beta lies: a and b, or its mean and its concentration."""
+
+    a: Any = None
+    b: Any = None
+    mean: Any = None
+    concentration: Any = None
+
+
+def beta(draft: Draft, name: str, around: Around, entries: Entries) -> Quantity:
     """A Beta variable; see `Builder.beta`."""
+    a, b, mean, concentration = around
     if isinstance(a, Family):
         return from_message(draft, name, a, (Beta,), entries)
+    if (mean is None) != (concentration is None) or (a is not None and mean is not None):
+        raise ModelError(f"variable {name!r}: a Beta needs a and b, or mean= and concentration=")
+    if mean is not None:
+        return _beta_around(draft, name, mean, check_positive(name, "concentration", concentration), entries)
     for what, value in (("a", a), ("b", b)):
         if isinstance(value, Quantity):
-            raise UnsupportedError(f"variable {name!r}: a random {what} of a Beta has no factor; fix it")
-    if b is None:
-        raise ModelError(f"variable {name!r}: a Beta needs a and b")
+            raise UnsupportedError(
+                f"variable {name!r}: a random {what} of a Beta has no factor; a Beta variable as mean= with a known "
+                "concentration= has"
+            )
+    if a is None or b is None:
+        raise ModelError(f"variable {name!r}: a Beta needs a and b, or mean= and concentration=")
     return from_parameters(draft, name, Beta, (check_positive(name, "a", a), check_positive(name, "b", b)), entries)
+
+
+def _beta_around(draft: Draft, name: str, mean: Any, concentration: np.ndarray, entries: Entries) -> Quantity:
+    if isinstance(mean, Quantity):
+        m = want(name, "mean", mean, Beta, " (of a Gaussian z take model.sigmoid(z))")
+        data = {"concentration": concentration}
+        return child(draft, name, BetaMean(), {"mean": m}, data, Kind(Beta), entries)
+    m = check_probability(name, "mean", mean)
+    if np.any((m <= 0) | (m >= 1)):
+        raise ModelError(f"variable {name!r}: its mean must lie between 0 and 1, and not at either")
+    return from_parameters(draft, name, Beta, (m * concentration, (1.0 - m) * concentration), entries)

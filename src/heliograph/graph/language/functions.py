@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from heliograph.factors import (
     Maximum,
     Positive,
     Product,
+    ScaledGaussian,
     Select,
     Square,
 )
@@ -31,19 +32,21 @@ from heliograph.graph.language.linear import express, known_rows, scale, shown, 
 from heliograph.graph.language.statements import observe
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.quantity import Quantity
-from heliograph.graph.records import Affine
+from heliograph.graph.records import Affine, Edge
 
 __all__ = [
     "absolute",
     "between",
     "black_box",
     "exp",
+    "further_output",
     "greater",
     "inner",
     "log",
     "maximum",
     "minimum",
     "multiply",
+    "observed_outputs",
     "power",
     "select",
     "sigmoid",
@@ -126,6 +129,10 @@ def multiply(draft: Draft, a: Quantity, b: Any) -> Quantity:
             return scale(draft, components(draft, a), b)
         return scale(draft, a, b)
     a, b = components(draft, a), components(draft, b)
+    if {a.family, b.family} == {Gamma, Gaussian}:
+        positive, x = (a, b) if a.family is Gamma else (b, a)
+        ports = {"scale": positive, "x": x}
+        return derived(draft, f"({a.name} * {b.name})", ScaledGaussian(), ports, {}, Kind(Gaussian))
     for x in (a, b):
         want(f"{a.name} * {b.name}", "argument", x, Gaussian)
     return derived(draft, f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Kind(Gaussian))
@@ -203,8 +210,43 @@ def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any], observed:
             data[port] = check_number(factor.name, port, value)
     out = factor.families[factor.child][0]
     names = ", ".join(v.name for v in ports.values() if isinstance(v, Quantity))
-    kind = Kind(out, getattr(factor, "dimension", None))
+    kind = Kind(out, _dimension(factor, factor.child))
     made = derived(draft, f"{factor.name}({names})", factor, ports, data, kind)
     if observed is not None:
         observe(draft, made, observed, None)
     return made
+
+
+def further_output(draft: Draft, first: Quantity, port: str, observed: Any = None) -> Quantity:
+    """Another output of the black-box factor that made a variable."""
+    plate = first.node.maker
+    assert plate is not None
+    factor = plate.factor
+    family = factor.families[port][0]
+    node = draft.node(f"{first.name}, {port}", family, plate.shape, _dimension(factor, port), given=False)
+    plate.edges[port] = Edge(node.position, None, True)
+    node.maker = plate
+    made = Quantity(node)
+    if observed is not None:
+        observe(draft, made, observed, None)
+    return made
+
+
+def observed_outputs(factor: Factor, observed: Any) -> tuple[Any, ...]:
+    """What was observed of each output of a black-box factor; None of those of which nothing was."""
+    n = len(factor.children)
+    if observed is None:
+        return (None,) * n
+    if not isinstance(observed, tuple) or len(cast("tuple[Any, ...]", observed)) != n:
+        raise ModelError(
+            f"factor {factor.name!r} has {n} outputs: give observed= a tuple of {n}, None where nothing was seen"
+        )
+    return cast("tuple[Any, ...]", observed)
+
+
+def _dimension(factor: Factor, port: str) -> int | None:
+    """The length of a vector, or the number of categories, at an output of a black box."""
+    given: Any = getattr(factor, "dimension", None)
+    if isinstance(given, tuple):
+        return cast("tuple[int | None, ...]", given)[factor.children.index(port)]
+    return given

@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.families import Gamma
-from heliograph.graph.check import as_floats, check_number, check_positive
+from heliograph.graph.check import as_floats, check_covariance, check_number, check_positive
 from heliograph.graph.language.children import want
 from heliograph.graph.quantity import Quantity
 
@@ -64,7 +64,9 @@ def read_spread(name: str, spread: Spread, mean: Any = None) -> Width:
         return Width(precision=want(name, "precision", spread.precision, Gamma))
     what = given[0]
     value = getattr(spread, what)
-    _refuse_matrix(name, what, value, mean)
+    matrix = _matrix(name, what, value, mean)
+    if matrix is not None:
+        return Width(covariance=np.linalg.inv(check_covariance(name, "precision", matrix, matrix.shape[-1])))
     number = check_positive(name, what, value)
     with np.errstate(over="ignore", under="ignore"):
         variance = number if what == "variance" else number**2 if what == "sd" else 1.0 / number
@@ -73,13 +75,15 @@ def read_spread(name: str, spread: Spread, mean: Any = None) -> Width:
     return Width(variance=variance)
 
 
-def _refuse_matrix(name: str, what: str, value: Any, mean: Any) -> None:
-    """Refuse a matrix where one number per scalar is wanted."""
+def _matrix(name: str, what: str, value: Any, mean: Any) -> np.ndarray | None:
+    """A matrix that was given as the precision of a vector; one where only numbers are taken is refused."""
     array = as_floats(f"variable {name!r}: its {what}", value, "a number, an array or a variable")
     d = _length(name, mean)
     if d is None or d < 2 or array.shape[-2:] != (d, d) or not np.array_equal(array, np.swapaxes(array, -1, -2)):
-        return
-    write = {"precision": "np.linalg.inv(P)", "variance": "the matrix", "sd": "S @ S"}[what]
+        return None
+    if what == "precision":
+        return array
+    write = {"variance": "the matrix", "sd": "S @ S"}[what]
     raise ModelError(
         f"variable {name!r}: {what}= takes one number per scalar, and a ({d}, {d}) matrix was given; "
         f"for one vector of {d} entries write covariance={write}"

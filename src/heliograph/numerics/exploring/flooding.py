@@ -15,7 +15,7 @@ __all__ = ["Flood", "flood", "spacing_of"]
 
 _SPACING = {1: 1.0, 2: 1.6, 3: 1.55, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
 # share of the mass beyond the evaluated points, at the end
-_FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.08, 6: 0.1}
+_FRONT = {2: 0.04, 3: 0.03, 4: 0.06, 5: 0.1, 6: 0.1}
 _WEIGHED = 3  # dimensions up to which tails are followed far; in more that takes too many points
 _ROUND = 4  # points that are evaluated at a time
 # chosen on eight schools with three priors and on Poisson random effects

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 from heliograph.numerics.sparse.layout import find
 from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
 from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
@@ -35,15 +36,34 @@ class Placed:
     dense: tuple[Dense, ...]  # whole sites, `start` counted in the core
 
 
-class _Triples(NamedTuple):
-    """For each pair of entries: which weight, which place of the values, and the product of the coefficients."""
+class _Pattern(NamedTuple):
+    """A sparse matrix without its numbers."""
 
-    weight: np.ndarray
-    where: np.ndarray
-    product: np.ndarray
-    on_diagonal: np.ndarray  # both entries are of one variable
-    in_one_row: np.ndarray  # two different entries of one row
-    in_two_rows: np.ndarray
+    entries: tuple[np.ndarray, np.ndarray]  # (row, column) of every number, in any order
+    made: sparse.csr_array  # the same matrix with the place of each number among the entries, counted from 1
+
+    def filled(self, value: np.ndarray) -> sparse.csr_array:
+        """The matrix with its numbers; those in one place are summed."""
+        made = self.made
+        if made.nnz < len(value):
+            return sparse.csr_array((value, self.entries), shape=made.shape)
+        order = np.asarray(made.data, dtype=np.int64) - 1
+        return sparse.csr_array((value[order], made.indices, made.indptr), shape=made.shape)
+
+
+_Columns = tuple[np.ndarray | slice, _Pattern]  # the pairs that count, and their matrix
+
+
+class _Places(NamedTuple):
+    """For each pair of entries of rows of one pattern: which they are, how often they meet, and where their product goes."""
+
+    plan: Plan
+    first: np.ndarray  # entries
+    second: np.ndarray
+    up: np.ndarray  # how often a pair meets in the values
+    down: np.ndarray  # and in the variance of its row
+    to_values: _Pattern
+    from_variance: tuple[_Columns, _Columns] | None  # of the values up to the border, and of the core
 
 
 def place(plan: Plan, rows: Rows, *, queried: bool = True) -> Placed:
@@ -60,53 +80,67 @@ def place(plan: Plan, rows: Rows, *, queried: bool = True) -> Placed:
     """
     if plan.layout is None:
         raise TooExpensiveError(f"a joint solve takes {plan.flops:.1e} operations and {plan.bytes:.1e} bytes")
-    number = plan.number[rows.indices]
-    triples = _triples(plan, rows, number)
-    weight, where, product = triples[:3]
-    shape = (plan.fill, rows.n_sites * (rows.width * (rows.width + 1) // 2))
-    # Off the diagonal an entry is stored once. On it, two entries in two rows of a site meet twice.
-    up = np.where(triples.on_diagonal & triples.in_two_rows, 2.0, 1.0) * product
-    to_values = sparse.csr_array((up, (where, weight)), shape=shape)
+    key = None
+    if is_remembering():
+        pattern = pattern_of(rows.indptr, rows.indices)
+        key = (
+            None if pattern is None else (id(plan), rows.width, queried, pattern)
+        )  # the plan is kept, too: its id stays
+    places = recalled("places", key, lambda: _places(plan, rows, queried))
+    product = rows.values[places.first] * rows.values[places.second]
+    to_values = places.to_values.filled(places.up * product)
     from_inverse = from_core = None
-    if queried:  # two different entries of one row meet twice in its variance
-        down = np.where(triples.in_one_row, 2.0, 1.0) * product
-        from_inverse = _columns_of(down, weight, where, shape[1], slice(0, plan.border.start))
-        from_core = _columns_of(down, weight, where, shape[1], plan.core)
+    if places.from_variance is not None:
+        down = places.down * product
+        from_inverse, from_core = (pattern.filled(down[k]) for k, pattern in places.from_variance)
+    number = plan.number[rows.indices]
     matrix = sparse.csr_array((rows.values, number, rows.indptr), shape=(rows.n_rows, len(plan.order)))
     core_alone = not rows.dense and bool((number >= plan.n_sparse).all())
     dense = tuple(_whole_sites(plan, rows, d) for d in rows.dense)
     return Placed(plan, rows, matrix, to_values, from_inverse, from_core, core_alone, dense)
 
 
-def _triples(plan: Plan, rows: Rows, number: np.ndarray) -> _Triples:
-    """Weights, places and products of all pairs of entries."""
-    q, n = rows.width, count_pairs(rows)
+def _places(plan: Plan, rows: Rows, queried: bool) -> _Places:
+    """Weights and places of all pairs of entries."""
+    number, q, n = plan.number[rows.indices], rows.width, count_pairs(rows)
     part = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)) % q  # an entry's row in its site
     upper = np.zeros((q, q), dtype=np.int64)
     upper[np.triu_indices(q)] = np.arange(q * (q + 1) // 2)
     index = np.int32 if max(plan.fill, rows.n_sites * q * q) < 2**31 else np.int64  # what SciPy would convert to
-    out = _Triples(np.empty(n, index), np.empty(n, index), np.empty(n), *(np.empty(n, dtype=bool) for _ in range(3)))
+    weight, where, one, two = np.empty(n, index), np.empty(n, index), np.empty(n, np.int64), np.empty(n, np.int64)
     done = 0
     for site, first, second in pairs_of(rows):
         to = slice(done, done + first.size)
-        x, y, i, j = number[first], number[second], part[first], part[second]
-        out.weight[to] = (site[:, None] * (q * (q + 1) // 2) + upper[i, j]).ravel()
-        out.where[to] = _find(plan, np.minimum(x, y).ravel(), np.maximum(x, y).ravel())
-        out.product[to] = (rows.values[first] * rows.values[second]).ravel()
-        out.on_diagonal[to] = (x == y).ravel()
-        out.in_one_row[to] = ((i == j) & (first != second)).ravel()
-        out.in_two_rows[to] = (i != j).ravel()
+        x, y = number[first], number[second]
+        weight[to] = (site[:, None] * (q * (q + 1) // 2) + upper[part[first], part[second]]).ravel()
+        where[to] = _find(plan, np.minimum(x, y).ravel(), np.maximum(x, y).ravel())
+        one[to], two[to] = first.ravel(), second.ravel()
         done = to.stop
-    return out
+    # Off the diagonal an entry is stored once. On it, two entries in two rows of a site meet twice.
+    in_two_rows = part[one] != part[two]
+    up = np.where((number[one] == number[two]) & in_two_rows, 2.0, 1.0)
+    down = np.where(~in_two_rows & (one != two), 2.0, 1.0)
+    n_weights = rows.n_sites * (q * (q + 1) // 2)
+    variance = None
+    if queried:  # two different entries of one row meet twice in its variance
+        ends = slice(0, plan.border.start), plan.core
+        before, core = (_columns_of(weight, where, n_weights, e) for e in ends)
+        variance = before, core
+    return _Places(plan, one, two, up, down, _pattern(where, weight, (plan.fill, n_weights)), variance)
 
 
-def _columns_of(value: np.ndarray, row: np.ndarray, column: np.ndarray, n_rows: int, wanted: slice) -> sparse.csr_array:
-    """The sparse matrix of the entries whose column is `wanted`, these columns alone."""
-    shape = (n_rows, wanted.stop - wanted.start)
+def _pattern(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> _Pattern:
+    """The matrix with entries at these places."""
+    return _Pattern((row, column), sparse.csr_array((np.arange(1, len(row) + 1), (row, column)), shape=shape))
+
+
+def _columns_of(row: np.ndarray, column: np.ndarray, n_rows: int, wanted: slice) -> _Columns:
+    """The entries whose column is `wanted`, and the matrix of these columns alone."""
     kept = (column >= wanted.start) & (column < wanted.stop)
-    if not kept.all():
-        value, row, column = value[kept], row[kept], column[kept]
-    return sparse.csr_array((value, (row, column - wanted.start)), shape=shape)
+    shape = n_rows, wanted.stop - wanted.start
+    if kept.all():
+        return slice(None), _pattern(row, column - wanted.start, shape)
+    return kept, _pattern(row[kept], column[kept] - wanted.start, shape)
 
 
 def upper_triangles(matrices: np.ndarray) -> np.ndarray:

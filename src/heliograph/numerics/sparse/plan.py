@@ -16,12 +16,13 @@ border (n_sparse, D) and the core. Of a symmetric block only the lower triangle 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heliograph.errors import HeliographError
+from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 from heliograph.numerics.sparse.layout import Layout, bare_layout, layout_of
 from heliograph.numerics.sparse.ordering import Elimination, eliminate
 from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
@@ -109,6 +110,22 @@ def analyse(
         Beyond it the plan has costs and no layout, and its numeric verbs raise `TooExpensiveError`.
     """
     budget = budget or Budget()
+    key = _key(parts, tuple(vectors), np.asarray(core, dtype=np.int64), budget) if is_remembering() else None
+    return recalled("plan", key, lambda: _analysed(parts, vectors, core, budget))
+
+
+def _key(parts: Sequence[Rows], vectors: tuple[tuple[int, int], ...], core: np.ndarray, budget: Budget) -> Hashable:
+    """All that a plan depends on."""
+    rows = pattern_of(core, *(a for p in parts for a in (p.indptr, p.indices)))
+    dense = tuple(tuple((d.first, d.start, d.matrix.shape) for d in p.dense) for p in parts)
+    shapes = tuple((p.n_variables, p.n_rows, p.width) for p in parts)
+    return None if rows is None else (rows, dense, shapes, vectors, budget)
+
+
+def _analysed(
+    parts: Sequence[Rows], vectors: Sequence[tuple[int, int]], core: Sequence[int] | np.ndarray, budget: Budget
+) -> Plan:
+    """The plan itself."""
     n = parts[0].n_variables
     in_core = _core(n, parts, vectors, core)
     core_variables, outside = np.flatnonzero(in_core), np.flatnonzero(~in_core)

@@ -75,7 +75,8 @@ def Kjit(
     """The operator of the paper with the sizes and thresholds of its Experiment 3.
 
     Kept for comparison. Its variances are those of regression targets, not errors of messages: a belief divided by a
-    narrow cavity may be arbitrarily far off while a run settles, so `infer` warns that nothing is known of the error.
+    narrow cavity may be arbitrarily far off while a run settles, so `infer` checks some with the oracle before it calls a run
+    converged.
 
     | | settings="house" | "text" | "program" |
     |---|---|---|---|

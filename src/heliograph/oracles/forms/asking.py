@@ -10,9 +10,9 @@ import numpy as np
 from heliograph.families import Categorical, Family
 from heliograph.oracles.answer import Answer, Oracle, gather
 from heliograph.oracles.automatic import AutomaticOracle
-from heliograph.oracles.forms.counting import ask_counts
 from heliograph.oracles.forms.density import DensityForm, ask_density
 from heliograph.oracles.forms.exact import answer_exactly
+from heliograph.oracles.forms.several import ask_several, together
 from heliograph.oracles.importance.abc_oracle import AbcOracle
 from heliograph.oracles.sampler import Sampler
 
@@ -24,9 +24,9 @@ def ask_in_form(oracle: Oracle, rng: np.random.Generator, sampler: Sampler, inco
 
     Rows whose output was observed are asked about in another form, and the others as they are.
     """
+    if sampler.more:
+        return ask_several(oracle, rng, sampler, incoming)
     incoming = _with_messages(sampler, incoming)
-    if sampler.counted is not None and sampler.log_density is None and sampler.stochastic:
-        return ask_counts(oracle, rng, sampler, incoming)
     seen = _seen(sampler, incoming)
     if seen is None or isinstance(oracle, AbcOracle):  # which compares draws with what was observed
         return oracle.ask(rng, sampler, incoming)
@@ -48,6 +48,9 @@ def _ask_seen(oracle: Oracle, rng: np.random.Generator, sampler: Sampler, incomi
 
 def route_in_form(oracle: AutomaticOracle, sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[Any, int]:
     """The way of an automatic oracle for a plate, and the calls of the function that it took to find it."""
+    if sampler.more:
+        form = DensityForm(*together(sampler, incoming))
+        return oracle.route(form.sampler, form.incoming)
     incoming = _with_messages(sampler, incoming)
     seen = _seen(sampler, incoming)
     if seen is None:
@@ -61,7 +64,7 @@ def route_in_form(oracle: AutomaticOracle, sampler: Sampler, incoming: Mapping[s
 
 def found_by_roots(sampler: Sampler, incoming: Mapping[str, Any]) -> bool:
     """Whether some rows have an observed output that leaves roots to be found, which nobody can learn."""
-    return sampler.log_density is None and _seen(sampler, incoming) is not None
+    return sampler.log_density is None and not sampler.more and _seen(sampler, incoming) is not None
 
 
 def _seen(sampler: Sampler, incoming: Mapping[str, Any]) -> np.ndarray | None:

@@ -65,7 +65,7 @@ class DensityForm:
 
     def __init__(self, sampler: Sampler, incoming: Mapping[str, Any]) -> None:
         assert sampler.log_density is not None
-        self.original, self.seen = sampler, incoming[sampler.child]
+        self.original, self.seen = sampler, incoming[sampler.child]  # messages, or rows of numbers in their place
         value, inputs = f"observed {sampler.child}", sampler.inputs
         if sampler.counted is not None:  # the value is at an input already, and the output says that it was found
             value = sampler.counted
@@ -73,11 +73,12 @@ class DensityForm:
             inputs = (*inputs, value)
         self.depth = _Depth(sampler.name, sampler.log_density, value)
         ways = sampler.vectorized, sampler.expensive
-        self.sampler = Sampler(sampler.name, self.depth, (*inputs, _CEILING), Gaussian, False, False, *ways)
+        drawn = sampler.stochastic and not isinstance(self.seen, Family)
+        self.sampler = Sampler(sampler.name, self.depth, (*inputs, _CEILING), Gaussian, drawn, False, *ways)
         n = len(self.seen)
         self.incoming: dict[str, Any] = {p: incoming[p] for p in sampler.inputs}
         if sampler.counted is None:
-            self.incoming[value] = np.asarray(self.seen.point)
+            self.incoming[value] = np.asarray(self.seen.point if isinstance(self.seen, Family) else self.seen)
         self.incoming[self.sampler.child] = Gaussian.from_mean_variance(np.zeros(n), np.ones(n))
         self.ceiling = self.incoming[_CEILING] = self._first_ceiling(n)
 
@@ -117,8 +118,14 @@ class DensityForm:
     def back(self, answer: Answer, failed: np.ndarray) -> Answer:
         """The answer about the factor itself, with the output as it was observed; rows fail too where that is said."""
         failed = answer.failed | failed
+        child, ports = self.original.child, self.original.ports
+        log_z = np.where(failed, -np.inf, answer.log_z + self.ceiling + 0.5 * np.log(2 * np.pi))
+        if not isinstance(self.seen, Family):
+            fields = ("beliefs", "standard_errors", "covariances", "chart_covariances", "expected_kl")
+            kept = {f: {p: a for p, a in getattr(answer, f).items() if p in self.original.inputs} for f in fields}
+            kept["expected_kl"] = {p: blank(a, failed, False) for p, a in kept["expected_kl"].items()}
+            return answer._replace(**kept, log_z=log_z, failed=failed)
         errors, covariance = exact_errors(self.seen, failed)
-        child = self.original.child
         exact: dict[str, Any] = {
             "beliefs": self.seen,
             "standard_errors": errors,
@@ -129,9 +136,7 @@ class DensityForm:
         changed: dict[str, Any] = {}
         for field, mine in exact.items():
             of_port = getattr(answer, field)
-            ports = [p for p in self.original.ports if p == child or p in of_port]
-            changed[field] = {p: mine if p == child else of_port[p] for p in ports}
-        log_z = np.where(failed, -np.inf, answer.log_z + self.ceiling + 0.5 * np.log(2 * np.pi))
+            changed[field] = {p: mine if p == child else of_port[p] for p in ports if p == child or p in of_port}
         kl = {p: blank(a, failed, False) for p, a in changed.pop("expected_kl").items()}
         return answer._replace(**changed, expected_kl=kl, log_z=log_z, failed=failed)
 

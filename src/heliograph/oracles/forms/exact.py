@@ -190,7 +190,17 @@ def _projected(problem: Problem, atoms: _Atoms, doubtful: np.ndarray, n_evaluati
     log_z_error = np.sqrt(np.bincount(row, (w * np.minimum(error, 1.0)) ** 2, minlength=n))
     certain = np.full(n, 1e18)  # there is nothing that was not seen
     answer = answer_of(
-        problem, frame, mean, tuple(covariances), log_z, log_z_error, certain, np.full(n, -1.0), failed, n_evaluations
+        problem,
+        frame,
+        mean,
+        tuple(covariances),
+        log_z,
+        log_z_error,
+        certain,
+        np.full(n, -1.0),
+        failed,
+        n_evaluations,
+        certain,
     )
     return _with_points(problem, answer, atoms, w)
 

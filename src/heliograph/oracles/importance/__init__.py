@@ -6,7 +6,7 @@ Start with `importance_oracle.py`, which reads top to bottom as the algorithm: f
   `lost_modes.py` (two), `adapting.py` with `fitting.py` (pilots, for everything else).
 - The run: `uniforms.py`, `weighing.py`, `sums.py`, `running.py`; `plain.py` with `plain_lines.py` is the fast
   way of the paper's own sampler; `pool.py` keeps draws.
-- The verdict: `judging.py` and `diagnostics.py`.
+- The verdict: `judging.py`, `diagnostics.py`, and `unseen.py` for outcomes too rare to be drawn.
 - `abc_oracle.py` compares outputs with observations within a tolerance.
 """
 

@@ -11,13 +11,12 @@ from heliograph.oracles.answering import answer_of
 from heliograph.oracles.frames import Frame
 from heliograph.oracles.importance.diagnostics import pareto_k, tail_length
 from heliograph.oracles.importance.sums import Sums, estimate
+from heliograph.oracles.importance.unseen import Reached, with_unseen
 from heliograph.oracles.problem import Problem
 
 __all__ = ["Limits", "judge"]
 
 _NEAR = 20.0  # times below the largest possible weight: no more is to come
-_SEEN = 5.0  # times below it: no outcome of that weight is unseen
-_UNSEEN = 0.5  # of one draw of the largest weight there can be
 _FEW = 5.0  # draws: a squared error that so few make up is raised twofold
 _ENDLESS, _STRETCH = (
     1.5,
@@ -40,6 +39,7 @@ def judge(
     spent: int,
     log_largest: np.ndarray | float,
     limits: Limits,
+    reached: Reached | None = None,
 ) -> Answer:
     """The sums as an answer, with the rows that cannot be trusted marked.
 
@@ -48,6 +48,7 @@ def judge(
     bad : (n,) bool, rows in which a weight was no number
     spent : calls of the user's function
     log_largest : (n,), the largest log weight that a draw can have; infinite where none is known
+    reached : how near outputs came to the best one, where outcomes may not have been seen
     """
     e = estimate(sums)
     k = _tail_shape(sums)
@@ -60,42 +61,10 @@ def judge(
     failed = bad | (e.ess < limits.min_ess) | (heavy & (log_top <= log_largest - np.log(_NEAR)))
     stretch = _stretch(problem, sums)
     covariances = tuple(c * stretch[:, j, None, None] for j, c in enumerate(e.covariances[:-1]))
-    if problem.sampler.stochastic:
-        log_share = np.minimum(log_largest - e.log_z, 50.0) - np.log(np.maximum(sums.count, 1.0))
-        # where draws of nearly that weight were seen, their error is in the spread
-        unseen = np.isfinite(log_largest) & (log_top < log_largest - np.log(_SEEN))
-        share = np.where(unseen, _UNSEEN * np.exp(np.minimum(log_share, 0.0)), 0.0)
-        covariances = _with_unseen(problem, frame, e.mean, covariances, sums.blocks, share)
-    return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k, failed, spent)
-
-
-def _with_unseen(
-    problem: Problem,
-    frame: Frame,
-    mean: np.ndarray,
-    covariances: tuple[np.ndarray, ...],
-    blocks: tuple[slice, ...],
-    share: np.ndarray,
-) -> tuple[np.ndarray, ...]:
-    """The covariances with what an outcome would add that is too rare to be seen, and that fits inputs like the cavity's.
-
-    Where noise of four deviations explains an observation better than the inputs do, no choice of inputs will show it. The
-    inputs of such an outcome are where their messages are, and so is the output, for its weight is the largest there can be.
-    """
-    found = list(covariances)
-    for j, port in enumerate((*problem.inputs, problem.output)):
-        rows = np.flatnonzero((share > 0) & port.message.proper & ~port.message.is_point)
-        if port.axis.discrete or not len(rows):
-            continue
-        centre, covariance = port.axis.moments(port.message[rows])
-        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        places = np.stack([centre - sd, centre + sd], axis=1)
-        t = port.axis.statistics(places, frame.centres[port.name][rows], frame.scales[port.name][rows]).mean(axis=1)
-        # in the unit of the frame; beyond a few of them a KL grows as a logarithm, not as a square
-        moved = np.clip(share[rows, None] * (t - mean[rows, blocks[j]]), -4.0, 4.0)
-        found[j] = found[j].copy()
-        found[j][rows] += moved[:, :, None] * moved[:, None, :]
-    return tuple(found)
+    if reached is not None:
+        log_total = e.log_z + np.log(np.maximum(sums.count, 1.0))
+        covariances = with_unseen(problem, frame, reached, e.mean, log_total, covariances, sums.blocks)
+    return answer_of(problem, frame, e.mean, covariances, e.log_z, e.log_z_error, e.ess, k, failed, spent, sums.count)
 
 
 def _tail_shape(sums: Sums) -> np.ndarray:

@@ -13,14 +13,19 @@ from heliograph.oracles.importance.judging import Limits, judge
 from heliograph.oracles.importance.plain import add_row
 from heliograph.oracles.importance.pool import Pool
 from heliograph.oracles.importance.proposal import Proposal, n_uniforms, take_proposal
-from heliograph.oracles.importance.sums import Sums, add, empty_sums
+from heliograph.oracles.importance.sums import FIRST, Sums, add, empty_sums
 from heliograph.oracles.importance.uniforms import Streams, Uniforms, uniforms_for
+from heliograph.oracles.importance.unseen import Reached, note, nothing_reached
 from heliograph.oracles.importance.weighing import Draws, Match, log_output, look, refuse_unlooked, weigh
 from heliograph.oracles.problem import Problem, take_rows
 
 __all__ = ["CHUNK", "Question", "RunSettings", "reweigh", "run", "run_plain", "take_question"]
 
 CHUNK = 2**17  # calls of the user's function at a time: some 50 MB of temporaries
+_TOGETHER = 2**14  # draws of small replicates at a time: what a cache holds
+# times as many replicates where the function draws: nets are worth little there, and the spread of 16 is too small by a factor of
+# three in one run of 100
+_MORE = 4
 
 
 class Question(NamedTuple):
@@ -57,19 +62,21 @@ def run(question: Question, proposal: Proposal, settings: RunSettings, purpose: 
     """
     problem = question.problem
     streams = Streams(question.key, problem.identity)
-    supply = uniforms_for(streams, purpose, n_uniforms(problem), settings.draws, settings.n_replicates)
+    n_replicates = settings.n_replicates * (_MORE if problem.sampler.stochastic else 1)
+    supply = uniforms_for(streams, purpose, n_uniforms(problem), settings.draws, n_replicates)
     per_replicate = -(-settings.n_samples // supply.n_replicates)
     if settings.draws == "sobol":
         per_replicate = 1 << (per_replicate - 1).bit_length()
     n_first = per_replicate * supply.n_replicates
     sums = empty_sums(problem.n, blocks_of(problem), supply.n_replicates, tail_length(n_first))
+    reached = nothing_reached(problem, sums.blocks) if question.match is log_output else None
     rows, frame, spent = np.arange(problem.n), None, 0
     bad = np.zeros(problem.n, dtype=bool)
     log_largest = _log_largest(question, proposal, settings.bounded)
     while True:
-        frame = _extend(question, proposal, settings.pool, supply, sums, rows, per_replicate, frame, bad)
+        frame = _extend(question, proposal, settings.pool, supply, sums, reached, rows, per_replicate, frame, bad)
         spent += per_replicate * supply.n_replicates * len(rows)
-        answer = judge(problem, frame, sums, bad, spent, log_largest, settings.limits)
+        answer = judge(problem, frame, sums, bad, spent, log_largest, settings.limits, reached)
         if settings.precision is None:
             return answer
         wanting = ~bad & (answer.failed | (answer.label_noise > settings.precision))
@@ -85,6 +92,7 @@ def _extend(
     pool: Pool | None,
     supply: Uniforms,
     sums: Sums,
+    reached: Reached | None,
     rows: np.ndarray,
     per_replicate: int,
     frame: Frame | None,
@@ -95,21 +103,31 @@ def _extend(
     storing = pool is not None and not sums.count.any()
     some, these = take_rows(question.problem, rows), take_proposal(proposal, rows)
     size = 1 << max(0, (CHUNK // len(rows)).bit_length() - 1)
-    for replicate in range(supply.n_replicates):
+    at_once = min(max(1, max(FIRST, _TOGETHER // len(rows)) // per_replicate), supply.n_replicates)
+    for first in range(0, supply.n_replicates, at_once):
+        own = range(first, min(first + at_once, supply.n_replicates))
         for start in range(0, per_replicate, size):
             width = min(size, per_replicate - start)
-            drawn = look(question.rng, some, these, supply.take(replicate, width, rows), question.match)
+            uniforms = np.concatenate([supply.take(r, width, rows) for r in own], axis=1)
+            drawn = look(question.rng, some, these, uniforms, question.match)
             refuse_unlooked(drawn)
-            frame = frame or frame_of(some, drawn.u, drawn.v, drawn.log_weights)
+            frame = frame or _first_frame(some, drawn)
             bad[rows] |= drawn.bad
             if storing:
                 kept.append(drawn)
             t = statistics_of(some, frame, rows, drawn.u, drawn.v, drawn.edge)
-            add(sums, rows, replicate, drawn.log_weights, t)
+            add(sums, rows, first, drawn.log_weights, t, len(own))
+            if reached is not None:
+                note(reached, some, rows, drawn, t, sums.unit, sums.blocks)
     if pool is not None and storing:
         pool.keep(some, kept, supply.n_replicates)
     assert frame is not None
     return frame
+
+
+def _first_frame(problem: Problem, drawn: Draws) -> Frame:
+    """The frame from as many draws whatever the number of rows, for it must not depend on their company."""
+    return frame_of(problem, drawn.u[:, :FIRST], drawn.v[:, :FIRST], drawn.log_weights[:, :FIRST])
 
 
 def _log_largest(question: Question, proposal: Proposal, bounded: bool) -> np.ndarray:

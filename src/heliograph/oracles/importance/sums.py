@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Estimate", "Sums", "add", "empty_sums", "estimate"]
+__all__ = ["FIRST", "Estimate", "Sums", "add", "empty_sums", "estimate"]
+
+FIRST = 1024  # draws of a row from which the units of its statistics are taken
 
 
 class Sums(NamedTuple):
@@ -24,7 +26,7 @@ class Sums(NamedTuple):
     w2: np.ndarray  # (n,)
     w2t: np.ndarray  # (n, Q)
     w2tt: tuple[np.ndarray, ...]  # (n, q, q) for each block of statistics
-    unit: np.ndarray  # (n, Q), weighted mean size of each statistic in the first chunk; NaN before
+    unit: np.ndarray  # (n, Q), weighted mean size of each statistic in the first draws; NaN before
     tails: (
         np.ndarray
     )  # (n, 1 + number of blocks, M + 1), the largest log weights, alone and times each block's statistics
@@ -60,8 +62,10 @@ def empty_sums(n: int, blocks: tuple[slice, ...], n_replicates: int, n_tail: int
     )
 
 
-def add(sums: Sums, rows: np.ndarray, replicate: int, log_weights: np.ndarray, statistics: np.ndarray) -> None:
-    """Add draws of some rows: log weights (r, s) and statistics (r, s, Q)."""
+def add(
+    sums: Sums, rows: np.ndarray, first: int, log_weights: np.ndarray, statistics: np.ndarray, n_replicates: int = 1
+) -> None:
+    """Add draws of some rows, log weights (r, s) and statistics (r, s, Q), to as many replicates from the `first` on."""
     old = sums.offset[rows]
     top = np.maximum(old, log_weights.max(axis=1))
     live = np.isfinite(top)
@@ -73,9 +77,12 @@ def add(sums: Sums, rows: np.ndarray, replicate: int, log_weights: np.ndarray, s
     sums.impossible[rows] += np.isneginf(log_weights).sum(axis=1)
     sums.w[:, rows] *= shrink
     sums.wt[:, rows] *= shrink[:, None]
-    sums.w[replicate, rows] += w.sum(axis=1)
-    wt = w[:, None, :] @ statistics  # (r, 1, Q)
-    sums.wt[replicate, rows] += wt[:, 0]
+    r, s, q = statistics.shape
+    apart = w.reshape(r, n_replicates, 1, s // n_replicates)
+    own = slice(first, first + n_replicates)
+    sums.w[own, rows] += apart.sum(axis=(2, 3)).T
+    wt = apart @ statistics.reshape(r, n_replicates, s // n_replicates, q)  # (r, replicates, 1, Q)
+    sums.wt[own, rows] += np.swapaxes(wt[:, :, 0], 0, 1)
     w2 = w * w
     sums.w2[rows] = sums.w2[rows] * shrink**2 + w2.sum(axis=1)
     if sums.w2tt:
@@ -129,8 +136,8 @@ def _keep_largest(sums: Sums, rows: np.ndarray, w: np.ndarray, log_weights: np.n
     size = np.abs(statistics)
     new = np.isnan(sums.unit[rows, 0])
     if new.any():
-        p = w[new] + 1e-12  # all alike where nothing has a weight
-        unit = (p[:, None, :] @ size[new])[:, 0] / p.sum(axis=1)[:, None]
+        p = w[new, :FIRST] + 1e-12  # all alike where nothing has a weight
+        unit = (p[:, None, :] @ size[new, :FIRST])[:, 0] / p.sum(axis=1)[:, None]
         sums.unit[rows[new]] = np.maximum(unit, 1e-100)
     size /= sums.unit[rows][:, None]
     keep = sums.tails.shape[2]

@@ -90,6 +90,7 @@ def settle(
         # a row in which a hundredth may be missing is not an exact reference
         failed=~live | ~closed | (doubt > 0.01) | overflows,
         n_evaluations=spent,
+        n_draws=np.full(n, np.inf),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from heliograph.families import Family
 from heliograph.families.charts import density_chart_of
-from heliograph.oracles.forms import DensityForm
+from heliograph.oracles.forms import DensityForm, together
 from heliograph.oracles.references.line_reference import one_unknown
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, several_unknown
 from heliograph.oracles.references.output import serves_output
@@ -36,6 +36,8 @@ def reference_of(sampler: Sampler) -> Refer | None:
     """
     if sampler.expensive:
         return None
+    if sampler.more:
+        return None if sampler.stochastic else _refer_several(sampler)
     if sampler.log_density is not None:
         return _refer_by_density(sampler)
     if sampler.stochastic or not serves_output(sampler.output):
@@ -54,15 +56,28 @@ def _refer_by_density(sampler: Sampler) -> Refer:
     def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
         if incoming[sampler.child].point is None or not incoming[sampler.child].is_point.all():
             return None if plain is None else plain(rng, incoming, to)
-        form = DensityForm(sampler, incoming)
-        found = _refer(rng, form.sampler, form.incoming, to)
-        if found is not None and len(form.raise_ceiling()):  # looked at once more, from higher up
-            found = _refer(rng, form.sampler, form.incoming, to)
-        if found is None or found.log_z is None:
-            return found
-        return found._replace(log_z=found.log_z + form.ceiling + 0.5 * np.log(2 * np.pi))
+        return _refer_form(rng, DensityForm(sampler, incoming), to)
 
     return refer
+
+
+def _refer_several(sampler: Sampler) -> Refer:
+    """The way to refer messages of a factor of several outputs: those to its inputs."""
+
+    def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
+        return None if to in sampler.children else _refer_form(rng, DensityForm(*together(sampler, incoming)), to)
+
+    return refer
+
+
+def _refer_form(rng: np.random.Generator, form: DensityForm, to: str | None) -> Reference | None:
+    """A reference by log weights in place of an output's message."""
+    found = _refer(rng, form.sampler, form.incoming, to)
+    if found is not None and len(form.raise_ceiling()):  # looked at once more, from higher up
+        found = _refer(rng, form.sampler, form.incoming, to)
+    if found is None or found.log_z is None:
+        return found
+    return found._replace(log_z=found.log_z + form.ceiling + 0.5 * np.log(2 * np.pi))
 
 
 def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], to: str | None) -> Reference | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heliograph.paper.columns import KJIT
+from heliograph.paper.columns import KJIT, PAPERS
 from heliograph.paper.exp2.parts import headlines
 from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import Claim, Found, found_in, judged
@@ -48,7 +48,7 @@ def sentences(result: Json) -> list[str]:
     """What agrees and what does not, from the numbers."""
     said = []
     methods = result["methods"]
-    for method in ("kjit (text)", "kjit (program)"):
+    for method in PAPERS:
         if {method, _FOREST} <= set(methods):
             pairs = zip(methods[method]["total_variation"], methods[_FOREST]["total_variation"], strict=True)
             ratio = [f / max(k, 1e-12) for k, f in pairs]
@@ -77,7 +77,7 @@ def sentences(result: Json) -> list[str]:
 def claims(result: Json) -> list[Claim]:
     """The paper's claims on uncertainty."""
     found = found_in(result, headlines)
-    there = [m for m in ("kjit (text)", "kjit (program)") if found.has(m)]
+    there = [m for m in PAPERS if found.has(m)]
     made = [_higher(found, there), _certain(result, found, there)] if there else []
     if there and found.has(_FOREST):
         smooth = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heliograph.paper.columns import KJIT
+from heliograph.paper.columns import KJIT, PAPERS
 from heliograph.paper.exp4.parts import headlines
 from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import Claim, Found, found_in, judged
@@ -16,7 +16,6 @@ __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 
 TITLE = "The compound gamma, problem after problem"
 LEAD = "The precision of a Gaussian under a compound gamma prior: one message a problem, over many problems."
-_PAPERS = ("kjit (text)", "kjit (program)")
 _KEYS = ("correlation_log_shape", "correlation_log_rate", "mean_posterior_kl", "worst_posterior_kl", "oracle_calls",
          "evaluations", "improper", "seconds", "seconds_when_asked", "seconds_when_certain")  # fmt: skip
 _ALL = 1500  # problems of the paper; a number of theirs is not compared with one of fewer
@@ -69,7 +68,7 @@ def sentences(result: Json) -> list[str]:
 def claims(result: Json) -> list[Claim]:
     """The paper's claims on the compound gamma."""
     found = found_in(result, headlines)
-    there = [m for m in _PAPERS if found.has(m)]
+    there = [m for m in PAPERS if found.has(m)]
     if not there:
         return []
     marks = list(next(iter(result["methods"].values()))["oracle_calls_after"])
@@ -78,16 +77,12 @@ def claims(result: Json) -> list[Claim]:
     return made + (_calls(found, there, marks) if marks else [])
 
 
-def _each(found: Found, there: list[str], key: str, digits: int = 3) -> str:
-    return "; ".join(f"{m} {found.shown(m, key, digits)}" for m in there)
-
-
 def _agreement(found: Found, there: list[str]) -> Claim:
     least = min(float(found.over(m, key).min()) for m in there for key in ("correlation, log rate", "log shape"))
     return Claim(
         1212,
         "Posteriors are in good agreement with Infer.NET's (correlation of log rates .999895, of log shapes 1).",
-        f"log rates: {_each(found, there, 'correlation, log rate', 6)}; worst KL in nats: {_each(found, there, 'KL, worst')}",
+        f"log rates: {found.each(there, 'correlation, log rate', 6)}; worst KL in nats: {found.each(there, 'KL, worst')}",
         judged(least >= 0.999, least >= 0.99),
         "the program's shapes agree by construction: it forces the message's shape to 1",
     )
@@ -102,7 +97,7 @@ def _cheaper(found: Found, there: list[str]) -> Claim:
         "a problem that asks over one that does not: "
         + "; ".join(f"{m} {range_of(r.tolist())} times" for m, r in ratio.items()),
         judged(min(middle) >= 10, min(middle) > 1),
-        "Infer.NET spends a million nodes on an integral that 200 give to 14 digits; with a fair oracle there is little to save",
+        "Infer.NET spends a million nodes on an integral that 200 give to 14 digits (test `nodes`): a fair oracle saves little",
     )
 
 
@@ -133,8 +128,8 @@ def _calls(found: Found, there: list[str], marks: list[str]) -> list[Claim]:
         Claim(
             1171,
             f"{paper:.0f} oracle calls in the first {int(last):,} problems.",
-            _each(found, there, f"after {last}"),
+            found.each(there, f"after {last}"),
             judged(bool(near) and bool(inside), bool(near or inside)),
-            "luck of the first 20 messages, which fix the widths for good: one number of one run, theirs too",
+            "luck of the first 20 messages, which fix the widths for good (test `calls`): one number of one run, theirs too",
         )
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.paper.columns import KJIT
+from heliograph.paper.columns import KJIT, PAPERS
 from heliograph.paper.exp5.parts import headlines
 from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import Claim, Found, found_in, judged
@@ -18,7 +18,6 @@ __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 
 TITLE = "Four real data sets in sequence"
 LEAD = "Four real data sets in a row: the messages change with each, and the operator should notice and ask."
-_PAPERS = ("kjit (text)", "kjit (program)")
 _BLOOD = "blood_transfusion"
 
 
@@ -80,7 +79,7 @@ def sentences(result: Json) -> list[str]:
     for method in KJIT:
         if method in methods and "exact" in methods:
             said += _departures(method, names, methods)
-    if _BLOOD in names and set(_PAPERS) & set(methods):
+    if _BLOOD in names and set(PAPERS) & set(methods):
         said.append(
             f"The paper's KJIT erred on {_paper('kjit', 'disagreement', _BLOOD):.4f} of blood's rows where exact EP errs on "
             f"{_paper('exact', 'disagreement', _BLOOD):.4f}: a departure from the EP it imitates, not a gain."
@@ -134,7 +133,7 @@ def _departure(who: str, name: str, error: float, exact: float, kl: float) -> st
 def claims(result: Json) -> list[Claim]:
     """The paper's claims on real data."""
     found = found_in(result, headlines)
-    there = [m for m in _PAPERS if found.has(m) and "level" in found.methods[m]]
+    there = [m for m in PAPERS if found.has(m) and "level" in found.methods[m]]
     names = result["datasets"]
     if not there:
         return []

@@ -51,6 +51,10 @@ class Found(NamedTuple):
         """Median and range."""
         return range_of(list(self.methods[method][key]), digits)
 
+    def each(self, methods: Sequence[str], key: str, digits: int = 3) -> str:
+        """Median and range of each of these."""
+        return "; ".join(f"{m} {self.shown(m, key, digits)}" for m in methods)
+
 
 def found_in(json: Mapping[str, Any], headlines: Callable[[Mapping[str, Any]], dict[str, dict[str, Any]]]) -> Found:
     """The headlines over the seeds that a result has; of its one seed if it has no spread."""

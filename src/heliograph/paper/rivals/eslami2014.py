@@ -8,6 +8,7 @@ forest answers with the average of its trees, and doubts where they disagree.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ _REACH = 10.0  # a leaf's parabola is followed this many of the leaf's standard 
 _CHUNK = 1 << 21  # numbers in the largest temporary array, 16 MB
 
 
+@dataclass(eq=False)
 class EslamiForest:
     """Trees with quadratic leaves that grow as rows arrive.
 
@@ -37,27 +39,15 @@ class EslamiForest:
     (array([[0.25]]), True)
     """
 
-    def __init__(
-        self,
-        n_trees: int = 64,
-        n_candidates: int = 100,
-        min_leaf: int = 10,
-        max_leaf: int = 50,
-        ridge: float = 1e-6,
-        leaf_columns: Sequence[int] | None = None,
-        combine: Callable[[np.ndarray], np.ndarray] | None = None,
-        disagreement: Callable[[np.ndarray], np.ndarray] | None = None,
-        random_state: int | np.random.Generator = 0,
-    ) -> None:
-        self.n_trees = n_trees
-        self.n_candidates = n_candidates
-        self.min_leaf = min_leaf
-        self.max_leaf = max_leaf
-        self.ridge = ridge
-        self.leaf_columns = leaf_columns
-        self.combine = combine
-        self.disagreement = disagreement
-        self.random_state = random_state
+    n_trees: int = 64
+    n_candidates: int = 100
+    min_leaf: int = 10
+    max_leaf: int = 50
+    ridge: float = 1e-6
+    leaf_columns: Sequence[int] | None = None
+    combine: Callable[[np.ndarray], np.ndarray] | None = None
+    disagreement: Callable[[np.ndarray], np.ndarray] | None = None
+    random_state: int | np.random.Generator = 0
 
     # ---- learning -----------------------------------------------------------------------------------------------
     def fit(self, X: Any, Y: Any) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,16 +12,16 @@ from heliograph.errors import ModelError, UnsupportedError
 __all__ = ["ExtraTrees", "RandomForest"]
 
 
+@dataclass(eq=False)
 class _Forest:
     """One forest per output: trees shared by the outputs would be cut for the one of largest variance."""
 
     _kind: ClassVar[str]  # the name of scikit-learn's class, which is loaded when the first forest is grown
 
-    def __init__(self, n_trees: int = 64, min_leaf: int = 1, n_jobs: int = 1, random_state: int = 0) -> None:
-        self.n_trees = n_trees
-        self.min_leaf = min_leaf
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_trees: int = 64
+    min_leaf: int = 1
+    n_jobs: int = 1
+    random_state: int = 0
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Grow the forests on rows `X` (n, d) and outputs `Y` (n, q)."""

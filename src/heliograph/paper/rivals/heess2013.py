@@ -7,6 +7,7 @@ precision) leaves through exp, which is to regress on its logarithm; so the outp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from heliograph.errors import FileFormatError, ModelError, UnsupportedError
 __all__ = ["HeessNetwork"]
 
 
+@dataclass(eq=False)
 class HeessNetwork:
     """A multi-layer perceptron fitted by L-BFGS on standardised rows, in float64.
 
@@ -29,17 +31,10 @@ class HeessNetwork:
     True
     """
 
-    def __init__(
-        self,
-        hidden: Sequence[int] = (40, 40, 40),
-        weight_decay: float = 1e-7,
-        max_iter: int = 1000,
-        random_state: int | np.random.Generator = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.weight_decay = weight_decay
-        self.max_iter = max_iter
-        self.random_state = random_state
+    hidden: Sequence[int] = (40, 40, 40)
+    weight_decay: float = 1e-7
+    max_iter: int = 1000
+    random_state: int | np.random.Generator = 0
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Train on rows `X` (n, d) and outputs `Y` (n, q)."""

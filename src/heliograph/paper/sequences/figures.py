@@ -8,15 +8,12 @@ import numpy as np
 
 from heliograph.paper.columns import KJIT
 from heliograph.paper.report.style import Picture, colour, file_name, label, marker, new_figure
+from heliograph.paper.report.tables import nats
 
 __all__ = ["draw_sequence"]
 
 _WINDOW = 50  # messages of the moving average
 _BEYOND = 1e5  # what is larger is drawn here, so that the others can be told apart
-
-
-def _clean(values: list[Any]) -> np.ndarray:
-    return np.array([np.inf if v is None else v for v in values], dtype=float)  # JSON has no infinity
 
 
 def _trace(
@@ -72,7 +69,7 @@ def _per_problem(result: dict[str, Any], key: str, name: str, ylabel: str, capti
     figure, axis = new_figure()
     n, kinds = 1, "datasets" in result
     for k, (method, row) in enumerate(result["methods"].items()):
-        y = _clean(row[key])
+        y = nats(row[key])
         n = max(n, len(y))
         if log:
             if (y > _BEYOND).any():
@@ -99,7 +96,7 @@ def _per_problem(result: dict[str, Any], key: str, name: str, ylabel: str, capti
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylabel(ylabel)
     figure.legend(loc="outside upper center", ncols=3)
-    means = ", ".join(f"{label(m)} {np.mean(_clean(r[key])):.3g}" for m, r in result["methods"].items() if len(r[key]))
+    means = ", ".join(f"{label(m)} {np.mean(nats(r[key])):.3g}" for m, r in result["methods"].items() if len(r[key]))
     return Picture(name, f"{ylabel} of each method over {n} problems; means: {means}.", caption, figure)
 
 

@@ -167,7 +167,7 @@ def _infer(
     with warnings.catch_warnings():
         for kind in (OracleWarning, ConvergenceWarning, AccuracyWarning):  # the row counts and measures all of these
             warnings.simplefilter("ignore", kind)
-        posterior = model.infer(stop=after(sweeps), seed=seed, progress=False, **settings)
+        posterior = model.infer(stop=after(sweeps), seed=seed, progress=False, audit=False, **settings)
     seconds = time.perf_counter() - start
     belief = posterior[w]
     assert isinstance(belief, MultivariateGaussian)
