@@ -61,7 +61,8 @@ def warn_of_doubts(
 
 
 def _of_curved(one: Curved) -> str:
-    beginning = f"{one.names} meet in products, maxima, mixtures or functions that bend their posterior, which EP takes for Gaussian: "
+    meet = "meet in products, maxima, mixtures or functions that bend their posterior"
+    beginning = f"{one.names} {meet}, which EP takes for Gaussian: "
     if np.isnan(one.ratio):
         return beginning + "draws of it are too unlike the posterior to say how wrong that is; compare with a sampler"
     return beginning + (
