@@ -2,7 +2,7 @@
 """Mixtures whose components overlap, while weights, precisions or vectors are unknown beside their means.
 
 The Gaussian numbers of components are kept joint; all other unknowns of a mixture are factorised from them and from each
-other. While rows tell their component that costs nothing. Where many do not, standard deviations are too small (decision 0059).
+other. While rows tell their component that costs nothing. Where many do not, standard deviations are too small (decision 0060).
 """
 
 from __future__ import annotations

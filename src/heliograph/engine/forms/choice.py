@@ -2,7 +2,7 @@
 """One of several components, chosen by a category, where parameters of the components are jointly Gaussian.
 
 Only one component holds, so that log Z and every other message need the marginals of the parameters alone. What the vector of
-them hears is a mixture over the components: each moves one number, and the others with it by their covariance (decision 0059).
+them hears is a mixture over the components: each moves one number, and the others with it by their covariance (decision 0060).
 """
 
 from __future__ import annotations
