@@ -48,7 +48,8 @@ def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
         if form is not None:
             edge = stacked(made, [plate.edges[p] for p in form.joined], plate.size)
             rest = {p: e for p, e in plate.edges.items() if p not in form.joined}
-            plate = replace(plate, factor=form.factor, edges={form.port: edge, **rest})
+            joined = {p: plate.edges[p] for p in form.joined}
+            plate = replace(plate, factor=form.factor, edges={form.port: edge, **rest}, joined=joined)
         made.plates.append(replace(plate, position=len(made.plates)))
     return made
 
