@@ -142,5 +142,23 @@ def models() -> dict[str, Callable[..., None]]:  # noqa: C901  (a function for e
         skill = numpyro.deterministic("skill", jnp.cumsum(sd * normal("white", 0.0, 1.0, (4, 3)), axis=0))
         between(skill[d["year"], d["loser"]] - skill[d["year"], d["winner"]], -jnp.inf, 0.0)
 
+    def eight_schools(d: Any) -> None:
+        tau, mu = numpyro.sample("tau", dist.HalfCauchy(5.0)), normal("mu", 0.0, 5.0)
+        theta = numpyro.deterministic("theta", mu + tau * normal("white", 0.0, 1.0, (8,)))
+        numpyro.sample("y", dist.Normal(theta, d["error"]), obs=d["y"])
+
+    def sir_simulator(y: Any) -> None:
+        from jax import lax
+
+        beta, gamma = jnp.exp(normal("log_beta", np.log(0.4), 0.3)), jnp.exp(normal("log_gamma", np.log(0.2), 0.3))
+
+        def step(state: Any, _: None) -> Any:
+            s, i = state
+            new, gone = i * -jnp.expm1(-gamma / 4), s * -jnp.expm1(-beta * i / 4000)
+            return (s - gone, i + gone - new), i + gone - new
+
+        _, infected = lax.scan(step, (995.0, 5.0), None, length=128)
+        numpyro.sample("y", dist.Poisson(0.1 * infected[15::16]), obs=y)
+
     found = dict(locals())
     return {name: f for name, f in found.items() if (ROOT / "examples" / f"{name}.py").exists()}

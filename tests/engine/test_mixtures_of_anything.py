@@ -356,3 +356,25 @@ def test_what_a_component_makes_is_of_no_use_to_other_words():
     which = model.bernoulli("which", 0.5, size=3)
     with pytest.raises(hg.HeliographError, match="cannot be used further"):
         model.mixture("y", which, lambda k: model.gaussian("y", mu[k], sd=1.0) + 1.0, observed=np.zeros(3))
+
+
+def test_a_zero_inflated_poisson_is_a_mixture_with_a_rate_of_0():
+    y = np.array([0, 0, 0, 2, 3, 0, 1, 4, 0, 2, 0, 5])
+    model = hg.Model()
+    w, r = model.beta("w", 1, 1), model.gamma("r", 2.0, rate=0.5)
+    z = model.bernoulli("z", w, size=len(y))
+    model.mixture("y", z, lambda k: model.poisson("y", r if k else 0), observed=y)
+    posterior = model.infer()
+    share, rate = np.linspace(0.001, 0.999, 400)[:, None], np.linspace(0.01, 15, 1500)[None]
+    log_p = stats.gamma.logpdf(rate, 2, scale=2)
+    for one in y:
+        log_p = log_p + np.log((1 - share) * (one == 0) + share * stats.poisson.pmf(one, rate))
+    p = np.exp(log_p - logsumexp(log_p))
+    for name, v in (("w", share), ("r", rate)):
+        mean = (p * v).sum()
+        sd = np.sqrt((p * (v - mean) ** 2).sum())
+        assert abs(posterior[name].mean - mean) < 0.05 * sd
+        assert abs(posterior[name].sd / sd - 1) < 0.05
+    labels = posterior["z"].p
+    np.testing.assert_allclose(labels[y > 0], 1.0, atol=1e-6)
+    assert posterior.converged

@@ -72,6 +72,16 @@ def test_a_message_does_not_change_with_what_it_says_it_does_not_read(kind, fami
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("kind,family", pairs())
+def test_a_port_that_nothing_is_sent_to_is_refused(kind, family):
+    factor = make(kind, family, np.random.default_rng(6))
+    incoming = incoming_of(factor, family, np.random.default_rng(7), 3, wild=False)
+    for port in ("nowhere", *(p for p in factor.ports if not factor.families.get(p))):
+        for ask in (factor.message, factor.belief):
+            with pytest.raises(UnsupportedError, match=f"sends no message to '{port}'"):
+                ask(port, incoming)
+
+
 def test_every_factor_of_the_package_is_listed_as_supported_and_has_a_law_spec():
     listed = {row.factor for row in supported()}
     for kind in KINDS:

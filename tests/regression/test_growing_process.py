@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from heliograph.errors import FileFormatError
+from heliograph.regression.gaussian_process import Widths, condition
 from heliograph.regression.growing_process import GrowingProcess, design
+from heliograph.regression.laid_out import LaidOut
 
 
 def smooth(x):
@@ -125,3 +127,15 @@ def test_state_comes_back_and_nonsense_is_refused():
     }.items():
         with pytest.raises(FileFormatError):
             GrowingProcess.from_state({**arrays, name: wrong}, 20)
+
+
+@pytest.mark.parametrize("far", [1e3, 3e4, 1e5])
+def test_labels_far_from_the_centre_are_seen_from_near_them_in_single_precision(far):
+    x = np.array([[0.0, 0.0], [0.5, 0.0], [far, far], [far, far + 1.0]])
+    y = np.array([[1.0], [2.0], [3.0], [-1.0]])
+    process = condition(Widths(np.zeros(2), np.ones(2), np.ones(1), 1e-6), x, y)
+    at = np.array([[0.25, 0.0], [far, far + 0.5], [far + 1.0, far], [-far, far]])
+    c, k = (np.exp(-0.5 * ((a[:, None] - x[None]) ** 2).sum(-1)) for a in (at, x))
+    expected = c @ np.linalg.solve(k + 1e-6 * np.eye(4), y)
+    mean, _, _ = LaidOut(process, np.float32).predict(at)
+    np.testing.assert_allclose(mean, expected, atol=0.05)

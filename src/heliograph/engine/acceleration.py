@@ -27,8 +27,10 @@ _PAIRS = 6  # sweeps that are remembered
 _FEWEST = 4  # of which a jump needs so many
 _BETWEEN = 2  # plain sweeps between two jumps
 _AT_THE_END = 4  # the same where changes are small enough to end: what is still to come must show in plain sweeps
-_SLOW = 0.3  # the change of a sweep over that of the sweep before it, from which on a run is slow
-_NEAR = 1.0  # nats: beliefs that move more are not near to any fixed point
+_SLOW = 0.1  # the change of a sweep over that of the sweep before it, from which on a run is slow
+_NEAR = (
+    0.5  # nats: a sweep that moves a belief more is not near to any fixed point, and shows nothing about the way there
+)
 _WAIT = 6  # sweeps without a jump after one that was undone
 _WORSE = 2.0  # times the change before a jump, above which it is undone
 _RIDGE = 1e-8  # of the largest singular value of the moves: less than this is rounding
@@ -68,12 +70,12 @@ class Jumps:
 
     def suggested(self, limit: float) -> Snapshot | None:
         """The state to jump to, or None where it is not time for one; `limit` is the change at which beliefs have settled."""
-        pairs = self._pairs
-        if len(pairs) < _FEWEST or self._wait:
+        pairs = [p for p in self._pairs if p.change < _NEAR]
+        if len(pairs) < _FEWEST or pairs[-1] is not self._pairs[-1] or self._wait:
             return None
         if self._since < (_BETWEEN if pairs[-1].change > limit else _AT_THE_END):
             return None
-        if not 0.0 < _SLOW**2 * pairs[-3].change < pairs[-1].change < _NEAR:
+        if not 0.0 < _SLOW**2 * pairs[-3].change < pairs[-1].change:
             return None
         weights = _weights([_move(p, pairs[-1].after) for p in pairs])
         if weights is None:

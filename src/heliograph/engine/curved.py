@@ -25,7 +25,8 @@ __all__ = ["Curved", "curved_sites"]
 _SEED = 0  # of the draws, which are the check's own: the same run says the same
 _DRAWS = 4000
 _FEWEST = 128  # draws that say anything
-_EVALUATIONS = 4_000_000  # of factors, at most
+_EVALUATIONS = 1_000_000  # of factors, at most, unless so many rows are there that the fewest draws take more
+_MOST_ROWS = 30_000  # beyond which nothing is checked: so many rows leave little room for a bend
 _BYTES = 4e8  # that the draws may take
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
 _NOISE = 1.5  # over the root of the effective number of draws
@@ -45,7 +46,7 @@ def curved_sites(compiled: CompiledModel, tables: Tables, boxes: bool = True) ->
     """The unknowns of curved factors whose moments weighted draws do not confirm; `boxes`: those of black boxes too."""
     found = []
     for block in compiled.blocks:
-        meetings = _meetings(compiled, block, boxes)
+        meetings = [m for m in _meetings(compiled, block, boxes) if _worth_a_look(m.plate, tables)]
         if meetings and block.factor.refused is None:
             found += _compare(block, tables, meetings)
     return found
@@ -67,11 +68,16 @@ def _meetings(compiled: CompiledModel, block: BlockPlate, boxes: bool) -> list[_
     return found
 
 
+def _worth_a_look(plate: Any, tables: Tables) -> bool:
+    """Whether a factor that can say so says that its belief may be bent."""
+    return not hasattr(plate.factor, "bends") or plate.factor.bends(gather_all(tables, plate))
+
+
 def _compare(block: BlockPlate, tables: Tables, meetings: list[_Meeting]) -> list[Curved]:
     factor, joint = block.factor, block.joint(tables)
     n_rows = sum(m.plate.size for m in meetings)
-    n = int(min(_DRAWS, _EVALUATIONS // n_rows, _BYTES / 8 / max(factor.block.n_columns, 1)))
-    if joint is None or n < _FEWEST:
+    n = min(_DRAWS, max(_EVALUATIONS // n_rows, _FEWEST))
+    if joint is None or n_rows > _MOST_ROWS or 8.0 * n * factor.block.n_columns > _BYTES:
         return []
     base, log_own = _draws(factor.system, joint.solution, n)
     log_weight = log_own.copy()

@@ -52,7 +52,8 @@ class StepOptions:
     seed
         Of everything random: a whole number or a generator.
     executor
-        Of `concurrent.futures`, for oracles that can share their work.
+        Of `concurrent.futures`, for oracles that can share their work; threads also run several values of hyper-parameters
+        side by side, to the same bits.
     structure
         "auto" keeps what is jointly Gaussian joint, unless that is too expensive, which a warning says; with "joint" that is
         an error; "factorised" sends messages between single variables.

@@ -2,7 +2,7 @@
 
 The symbolic work of a solve (which rows touch which variables, in which order these are eliminated, where products of entries go)
 is a function of index arrays. Inside `remembering` such functions are computed once per pattern: `recalled` is given the pattern
-itself as the key, so that nothing stale can be found, whatever changes from one solve to the next. Outside nothing is kept.
+itself as the key, so that nothing stale can be found, whatever changes from one solve to the next (decision 0059).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ __all__ = ["Memory", "is_remembering", "pattern_of", "recalled", "remembering"]
 _MOST = 256  # things that are kept; where patterns never repeat, the memory is cleared and begun again
 _LARGE = 2_000_000  # bytes of a pattern beyond which it is not kept
 
+_NOTHING = object()
 Memory = dict[Hashable, Any]
 T = TypeVar("T")
 
@@ -63,8 +64,9 @@ def recalled(name: str, key: Hashable, make: Callable[[], T]) -> T:
     if memory is None or key is None:
         return make()
     whole = name, key
-    if whole not in memory:
+    found = memory.get(whole, _NOTHING)  # one look: another thread may clear the memory
+    if found is _NOTHING:
         if len(memory) >= _MOST:
             memory.clear()
-        memory[whole] = make()
-    return cast(T, memory[whole])
+        found = memory[whole] = make()
+    return cast(T, found)

@@ -15,6 +15,10 @@ ROUNDING: dict[Any, float] = {np.float32: 1e-3, np.float64: 1e-12}  # share of t
 _CHUNK = 1024  # rows: the kernel matrix with a few hundred points stays in the second-level cache
 
 
+# squared distance from the centre, in widths, from which on distances are not taken from a difference of squares
+_FAR: dict[Any, float] = {np.float32: 1e4, np.float64: 1e12}
+
+
 class LaidOut:
     """The points, factors and weights of a process in one precision.
 
@@ -58,7 +62,12 @@ class LaidOut:
         u = u.astype(self.precision, copy=False)
         c = self.points @ u.T  # (N, n)
         c -= self.half_squares
-        c -= 0.5 * np.einsum("nk,nk->n", u, u)
+        size = 0.5 * np.einsum("nk,nk->n", u, u)
+        c -= size
+        far = size > _FAR[self.precision]
+        if far.any():  # so large that the difference of squares is rounding, and might even be positive
+            gap = self.points[:, None, :].astype(float) - u[far].astype(float)
+            c[:, far] = -0.5 * np.minimum(np.einsum("nfk,nfk->nf", gap, gap), 1e4)
         np.exp(c, out=c)
         if len(self.constant):
             departs = np.abs(inputs[:, self.constant] - self.centre) > self.slack

@@ -42,6 +42,9 @@ class Known:
         self.points.append(Seen(u, here, slope, bend))
         return self.points[-1]
 
+    def many(self, places, gradient):
+        return [self.at(u, gradient) for u in places]
+
 
 def log_gammas(shapes, mix):
     """``u = mix @ v`` with ``v_i`` the logarithm of a Gamma variable: the density of log scales, and its exact moments."""

@@ -274,3 +274,21 @@ def test_the_correction_is_refused_where_it_would_not_be_one():
         model.infer(correct=True)
     with pytest.raises(hg.ModelError, match="correct must be"):
         model.infer(correct="yes")
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_gamma_precision_of_effects_joins_the_hyper_parameters_unless_all_data_are_gaussian(counts):
+    rng = np.random.default_rng(10)
+    model = hg.Model()
+    tau, s = model.gamma("tau", 2.0, 2.0), model.half_normal("s", 1.0)
+    x = model.gaussian("x", model.gaussian("mu", 0.0, sd=s), precision=tau, size=8)
+    if counts:
+        model.poisson("y", log_rate=x, observed=rng.poisson(3.0, 8))
+    else:
+        model.gaussian("y", x, sd=0.5, observed=rng.normal(size=8))
+    posterior = model.infer()
+    assert posterior.integration.names == (("s", "tau") if counts else ("s",))
+    if counts:  # as it is if both are named
+        named = model.infer(integrate=[s, tau])
+        assert posterior[tau].mean == named[tau].mean
+    assert np.isfinite(posterior[tau].sd)

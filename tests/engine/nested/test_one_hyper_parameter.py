@@ -1,5 +1,7 @@
 """One hyper-parameter integrated, against a fine grid of dense algebra that knows nothing of EP, and what is refused."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -198,3 +200,37 @@ class TestRefusals:
             model.gaussian("z", 0.0, sd=tau - 1e6)
         assert "z" not in model.summary()
         model.infer()
+
+
+def test_threads_give_the_same_bits_as_one_after_the_other():
+    rng = np.random.default_rng(2)
+    count = rng.poisson(np.exp(0.5 + 0.7 * rng.normal(size=15)))
+
+    def posterior(executor):
+        model = hg.Model()
+        s = model.half_normal("s", 1.0, size=2)
+        z = model.gaussian("z", model.gaussian("mu", 0.0, sd=s[0]), sd=s[1], size=15)
+        model.poisson("count", log_rate=z, observed=count)
+        return model.infer(executor=executor)
+
+    alone = posterior(None)
+    with ThreadPoolExecutor(3) as executor:
+        together = posterior(executor)
+    assert together.log_evidence == alone.log_evidence
+    assert together.integration.n_evaluations == alone.integration.n_evaluations
+    np.testing.assert_array_equal(together["z"].mean, alone["z"].mean)
+
+
+def test_what_is_remembered_from_value_to_value_changes_no_bit():
+    n, rng = 80, np.random.default_rng(3)
+    y = rng.normal(size=n)
+    model = hg.Model()
+    phi, s = model.flat("phi", -1.0, 1.0), model.half_normal("s", 1.0)
+    shared = model.gaussian("shared", 0.0, sd=s, size=4)
+    x = model.chain("x", n, hg.Gaussian(0.0, 1.0), lambda before: model.gaussian("x", phi * before, sd=s))
+    model.bernoulli("y", logit=x + shared[np.arange(n) % 4] * y + s * shared[np.arange(n) % 3], observed=y > 0)
+    keeping = Evaluator(model, model.draft.hypers, InferOptions())
+    for u in ([0.3, -0.5], [-0.4, 0.2], [0.3, -0.5]):
+        keeping.points.clear()
+        fresh = Evaluator(model, model.draft.hypers, InferOptions())
+        assert keeping.at(np.array(u), False).log_density == fresh.at(np.array(u), False).log_density

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
-from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
+from scipy.linalg.lapack import dpotrf  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.gram import gram_of
@@ -21,6 +21,7 @@ from heliograph.engine.blocks.rows import Rows, image, is_base, over, pull, take
 from heliograph.engine.blocks.system import Sites
 from heliograph.engine.blocks.vectors import DenseVectors
 from heliograph.factors import dot_forward
+from heliograph.numerics.triangular import inverse_of_upper
 
 __all__ = ["DenseSystem", "Solution"]
 
@@ -69,7 +70,9 @@ class DenseSystem:
             if part.gram is None:
                 gram_of(laid_out(part.rows)).add(self.precision, self.shift, part.weight, value)
             else:
-                self.precision[np.ix_(part.gram[0], part.gram[0])] += part.gram[1]
+                at = part.gram[0]
+                whole = len(at) == n and bool((at == np.arange(n)).all())
+                self.precision[... if whole else np.ix_(at, at)] += part.gram[1]
                 self.shift += pull(part.rows, value)
         self._gram = gram_of(self.sites)
 
@@ -98,11 +101,11 @@ class DenseSystem:
 
     def _plain(self, q: np.ndarray, b: np.ndarray) -> Solution | None:
         """The belief from the precision; None where it is not positive definite."""
-        lower, failed = dpotrf(q, lower=1)
-        diagonal, size = lower.diagonal(), q.diagonal()
+        upper, failed = dpotrf(q.T, lower=0)  # in LAPACK's order as it is
+        diagonal, size = upper.diagonal(), q.diagonal()
         if failed or not (diagonal * diagonal > _ROUNDING * size).all():
             return None
-        root = dtrtri(lower, lower=1)[0].T  # LAPACK leaves zeros above the diagonal
+        root = inverse_of_upper(upper)  # LAPACK leaves zeros below the diagonal
         mean = root @ (root.T @ b)
         mean += root @ (root.T @ (b - q @ mean))  # one step of refinement
         lost = float((size / (diagonal * diagonal)).max())

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows, apply, is_base, shifted
+from heliograph.numerics.triangular import cholesky
 
 __all__ = ["whitened"]
 
@@ -27,7 +28,9 @@ def whitened(rows: Rows, precision: np.ndarray) -> tuple[Known, float]:
     if not np.any(precision - diagonal[:, :, None] * np.eye(d)):
         return Known(rows, diagonal.reshape(-1)), 0.0
     precision = 0.5 * (precision + np.swapaxes(precision, 1, 2))
-    root = np.linalg.cholesky(precision)
+    good, root = cholesky(precision)
+    if not good.all():
+        raise np.linalg.LinAlgError("a precision matrix is not positive definite")
     log_constant = float(np.log(np.einsum("nii->ni", root)).sum())
     white = np.swapaxes(root, 1, 2)
     if n == 1:

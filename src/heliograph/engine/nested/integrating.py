@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -123,8 +123,8 @@ def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame],
     """Flood the surroundings of one mode."""
     d = len(frame.centre)
 
-    def evaluate(places: list[np.ndarray]) -> list[Point]:
-        return [evaluator.at(u, d in _SLOPED) for u in places]
+    def evaluate(places: Sequence[np.ndarray]) -> list[Point]:
+        return evaluator.many(places, d in _SLOPED)
 
     before = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     found = flood(frame, top, before, evaluate, _MOST[d], evaluator.log_size)  # type: ignore[arg-type]

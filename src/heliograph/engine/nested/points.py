@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -111,22 +113,43 @@ class Evaluator:
         self.width = np.concatenate([h.prior.width for h in hypers])
         self.centre = np.concatenate([h.prior.reference for h in hypers]) if centre is None else centre
         self._structure: tuple[object, ...] | None = None  # of the model at the first value
+        self._learns = False  # whether black boxes learn in a run
+        self._writing = Lock()
         self._memory: Memory = {}  # of patterns, which are the same at every value
         self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
 
     def at(self, u: np.ndarray, gradient: bool) -> Point:
         """Run EP at u."""
-        with remembering(self._memory):
-            point = self._evaluated(np.asarray(u, dtype=float), gradient)
-        effort = self.effort
+        return self.many([u], gradient)[0]
+
+    def many(self, places: Sequence[np.ndarray], gradient: bool) -> list[Point]:
+        """Run EP at several values, each from the nearest of those before all of them: in any order it gives the same.
+
+        Threads of an executor run them side by side, unless black boxes learn from value to value.
+        """
+        before, executor = tuple(self.points), self._options.executor
+        work = [(np.asarray(u, dtype=float), gradient, before) for u in places]
+        with warnings.catch_warnings():
+            if before:
+                warnings.simplefilter("ignore")  # the first point has said it
+            if isinstance(executor, ThreadPoolExecutor) and before and not self._learns and len(work) > 1:
+                found = [f.result() for f in [executor.submit(self._evaluated, *w) for w in work]]
+            else:
+                found = [self._evaluated(*w) for w in work]
+        for point in found:
+            self._count(point, not before, gradient)
+        return found
+
+    def _count(self, point: Point, first: bool, gradient: bool) -> None:
+        effort, d = self.effort, len(point.u)
         self.effort = effort._replace(
             n_evaluations=effort.n_evaluations + 1,
             n_failed=effort.n_failed + (not point.good),
             n_sweeps=effort.n_sweeps + (0 if point.posterior is None else point.posterior.n_sweeps),
+            n_frozen=effort.n_frozen + (d * (1 + first) if gradient and point.good else 0),
         )
         if point.good:
             self.points.append(point)
-        return point
 
     def log_size(self, u: np.ndarray) -> np.ndarray:
         """``log`` of the largest of the positive hyper-parameters, each over its size at the best value so far, or 0.
@@ -142,16 +165,17 @@ class Evaluator:
             start += h.prior.n
         return found
 
-    def _evaluated(self, u: np.ndarray, gradient: bool) -> Point:
+    def _evaluated(self, u: np.ndarray, gradient: bool, before: tuple[Point, ...]) -> Point:
+        with remembering(self._memory):
+            return self._point(u, gradient, before)
+
+    def _point(self, u: np.ndarray, gradient: bool, before: tuple[Point, ...]) -> Point:
         nothing = Point(u, -np.inf, np.full(len(u), np.nan))
-        first = not self.points
+        first = not before
         try:
-            with warnings.catch_warnings():
-                if not first:
-                    warnings.simplefilter("ignore")  # the first point has said it
-                model = self._replay(u)
-                posterior, run = self._run(model, u)
-                log_evidence = posterior.log_evidence
+            model = self._replay(u)
+            posterior, run = self._run(model, self._nearest(u, before))
+            log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
             if first:  # nothing is known to work: say what is wrong
                 raise
@@ -170,7 +194,8 @@ class Evaluator:
         """The model at u; next to it where the structure is another there (a variable times 0 or 1 needs no factor)."""
         for nudge in (0.0, 1e-7, -1e-6):
             values = values_of(self.hypers, u + nudge * self.width)
-            model = Replay(self._model, {**self._pinned, **values}, self._fixed)
+            with self._writing:  # the user's variables stand for those of the replay while it is written
+                model = Replay(self._model, {**self._pinned, **values}, self._fixed)
             found = tuple((n.name, n.shape) for n in model.graph.nodes), tuple(p.name for p in model.graph.plates)
             if self._structure in (None, found):
                 self._structure = found
@@ -180,11 +205,11 @@ class Evaluator:
             "must not depend on them"
         )
 
-    def _run(self, model: Replay, u: np.ndarray) -> tuple[Posterior, Run]:
+    def _run(self, model: Replay, warm: Snapshot | None) -> tuple[Posterior, Run]:
         graph = model.graph.snapshot()
         check_graph(graph)
         compiled = compile_model(graph, self._options.structure, self._options.budget)
-        warm = self._nearest(u)
+        self._learns = bool(compiled.learning_plates)
         run = Run(compiled, self._options, warm)
         if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
             run = Run(compiled, self._options)  # from where it is nothing that this value can begin with
@@ -195,11 +220,11 @@ class Evaluator:
         seed = self._options.seed if isinstance(self._options.seed, int) else 0
         return lambda: corrected_log_evidence(run.compiled, run.tables, seed)
 
-    def _nearest(self, u: np.ndarray) -> Snapshot | None:
-        """The messages of the nearest point so far."""
-        if not self.points:
+    def _nearest(self, u: np.ndarray, points: tuple[Point, ...]) -> Snapshot | None:
+        """The messages of the nearest of some points."""
+        if not points:
             return None
-        near = min(self.points, key=lambda p: float(np.sum((self.metric @ (p.u - u)) ** 2)))
+        near = min(points, key=lambda p: float(np.sum((self.metric @ (p.u - u)) ** 2)))
         assert near.posterior is not None
         return near.posterior.messages()
 
@@ -220,7 +245,6 @@ class Evaluator:
         return (ends - middle) / step, None
 
     def _frozen(self, u: np.ndarray, messages: Snapshot) -> float:
-        self.effort = self.effort._replace(n_frozen=self.effort.n_frozen + 1)
         graph = self._replay(u).graph.snapshot()
         run = Run(compile_model(graph, self._options.structure, self._options.budget), self._options, messages)
         return run.log_evidence() + log_prior(self.hypers, u)

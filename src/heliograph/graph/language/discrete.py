@@ -18,7 +18,7 @@ from heliograph.factors import (
     ProbitBernoulli,
 )
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian
-from heliograph.graph.check import check_counts, check_positive, check_probability
+from heliograph.graph.check import check_counts, check_number, check_positive, check_probability
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import (
     Entries,
@@ -35,6 +35,8 @@ from heliograph.graph.language.tables import bernoulli_given, categorical_given
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["bernoulli", "binomial", "categorical", "dirichlet", "poisson"]
+
+_NEVER = 1e-300  # the rate of counts that are always 0, as in a zero-inflated Poisson
 
 
 def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, given: Any, entries: Entries) -> Quantity:
@@ -97,7 +99,8 @@ def poisson(draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any) ->
         raise ModelError(f"variable {name!r}: a Poisson needs exactly one of rate and log_rate=")
     what, z = ("rate", rate) if log_rate is None else ("log_rate", log_rate)
     if draft.mixes(name) and what == "rate" and not isinstance(z, Quantity):
-        fixed = check_positive(name, "rate", z)
+        fixed = check_number(name, "rate", z)
+        fixed = check_positive(name, "rate", np.where(fixed == 0, _NEVER, fixed))
         return draft.component(name, Poisson(), {"rate": fixed}, {"count": _counts(name, observed)}, None)
     if not isinstance(z, Quantity):
         raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")

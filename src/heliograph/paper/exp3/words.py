@@ -68,7 +68,7 @@ def tables(result: Json) -> list[Table]:
         ]
         rows.append((label(method) if own == n else f"{label(method)} ({own} of {n} problems)", cells))
     head = ("method", "disagreement", "KL, median", "KL, worst", "oracle calls, problem 1", "mean of later ones", "in all",
-            "evaluations", "improper", "level of log variance", "reached after", "seconds, problem 1", "mean of later ones",
+            "evaluations", "improper", "level of log variance", "reached after", "seconds, problem 1", "seconds, later ones",
             *SPLIT)  # fmt: skip
     caption = f"{n} problems: means, except for KL(exact EP posterior || its posterior), in nats"
     return [Table(caption, head, rows), *spread_table(result)]
@@ -207,14 +207,15 @@ def _posterior(found: Found, there: list[str]) -> Claim:
 
 
 def _faster(result: Json, there: list[str]) -> Claim:
-    sampling = float(np.mean(result["methods"]["sampling"]["seconds"]))
-    ratio = {m: sampling / result["methods"][m]["seconds"][-1] for m in there}
+    # in units of exact EP just before in the same process: parts are run at different times, on a machine with other work
+    spent = {m: np.divide(row["seconds"], row["seconds_exact"]) for m, row in result["methods"].items()}
+    ratio = {m: float(spent["sampling"].mean() / spent[m][-1]) for m in there}
     particles = result["settings"].get("particles")
     return Claim(
         1117,
         f"KJIT is orders of magnitude faster than the importance sampler ({1260 / 30.9:.0f} times in the last problem).",
-        "; ".join(f"{m} {number(float(r))} times" for m, r in ratio.items())
-        + f" ({number(particles)} draws, one seed)",
+        "; ".join(f"{m} {number(r)} times" for m, r in ratio.items())
+        + f" ({number(particles)} draws, {len(spent['sampling'])} problems of one seed)",
         judged(min(ratio.values()) >= 10, min(ratio.values()) > 1),
         "" if particles == 500_000 else "the ratio is nearly that of the draws: the paper has 500,000",
     )
