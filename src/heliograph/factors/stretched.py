@@ -96,5 +96,5 @@ def _exact(to: str, scale: Gamma, x: Gaussian, out: Gaussian) -> tuple[np.ndarra
     s, w = np.where(free, scale.mean, 1.0), np.where(free, scale.variance, 1.0)
     m, v = np.where(free, x.mean, 0.0), np.where(free, x.variance, 1.0)
     tau = 1.0 / (w * m**2 + (s**2 + w) * v)
-    forward = Gaussian.with_points_at(np.isinf(tau), 0.0 * tau, (s * m * tau, tau))  # x is 0, and so is out
+    forward = Gaussian.with_points_at(np.isinf(tau), np.zeros(tau.shape), (s * m * tau, tau))  # x is 0, and so is out
     return at | free, stretch(x, c).where(at, forward)
