@@ -10,7 +10,7 @@ from heliograph.engine.discrete.graph import with_discrete_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.pooling import with_pooled_samples
-from heliograph.engine.schedule import Schedule, Task, plan
+from heliograph.engine.schedule import Schedule, Task, plan, silent_tasks
 from heliograph.engine.tables import Rows
 from heliograph.graph.records import Graph, Node
 
@@ -72,7 +72,7 @@ def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) ->
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}
-    every = {Task(p.position, port) for p in graph.plates for port in p.edges}
+    every = {Task(p.position, port) for p in graph.plates for port in p.edges} - silent_tasks(graph)
     late = frozenset(graph.plates[t.plate].edges[t.to].node for t in every - in_loop)
     seen = {e.node for p in graph.plates for e in p.edges.values()}
     hidden = frozenset(n.position for n in graph.nodes if n.position not in seen)
