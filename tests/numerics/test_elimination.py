@@ -105,3 +105,30 @@ def test_tables_that_are_too_large_are_refused_before_they_are_made():
     scopes = [np.arange(n)[:, None], np.stack([a, b], axis=1)]
     with pytest.raises(TooManyConfigurationsError, match="40 discrete variables"):
         make_plan(np.full(n, 3), scopes)
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 20), (3, 17), (60, 20), (301, 9), (40, 33)])
+def test_a_chain_of_many_categories_takes_few_rounds_and_equals_a_forward_backward_loop(n, k):
+    """Twenty categories: the sum over an inner state is a product of matrices, and every second state goes at once."""
+    rng = np.random.default_rng(n + k)
+    step, seen = rng.dirichlet(np.ones(k), (n - 1, k)), rng.dirichlet(np.ones(k), n)
+    plan = make_plan(np.full(n, k), [np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), np.arange(n)[:, None]])
+    found = solve(plan, [np.log(step), np.log(seen)], (0, 1))
+    forward, log_z = [seen[0]], 0.0
+    for t in range(1, n):
+        ahead = (forward[-1] @ step[t - 1]) * seen[t]
+        log_z += np.log(ahead.sum())
+        forward.append(ahead / ahead.sum())
+    log_z += np.log(seen[0].sum())
+    forward[0] = seen[0] / seen[0].sum()
+    backward = [np.ones(k)]
+    for t in range(n - 2, -1, -1):
+        before = step[t] @ (seen[t + 1] * backward[0])
+        backward.insert(0, before / before.sum())
+    marginal = np.array(forward) * np.array(backward)
+    marginal /= marginal.sum(axis=1, keepdims=True)
+    assert found.log_z == pytest.approx(log_z, abs=1e-10)
+    assert np.abs(found.tables[1] - marginal).max() < 1e-12
+    assert np.abs(found.tables[0].sum(axis=2) - marginal[:-1]).max() < 1e-12
+    if k <= 32:  # beyond, ends are taken first
+        assert len(plan.groups) <= 4 * np.log2(n) + 4

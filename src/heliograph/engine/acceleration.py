@@ -28,6 +28,7 @@ _FEWEST = 4  # of which a jump needs so many
 _BETWEEN = 2  # plain sweeps between two jumps
 _AT_THE_END = 4  # the same where changes are small enough to end: what is still to come must show in plain sweeps
 _SLOW = 0.1  # the change of a sweep over that of the sweep before it, from which on a run is slow
+_SAVED = 3  # plain sweeps that would still be needed: a jump costs one, and the time of another
 _NEAR = (
     0.5  # nats: a sweep that moves a belief more is not near to any fixed point, and shows nothing about the way there
 )
@@ -75,7 +76,7 @@ class Jumps:
             return None
         if self._since < (_BETWEEN if pairs[-1].change > limit else _AT_THE_END):
             return None
-        if not 0.0 < _SLOW**2 * pairs[-3].change < pairs[-1].change:
+        if not _worth_while(pairs[-3].change, pairs[-1].change, limit):
             return None
         weights = _weights([_move(p, pairs[-1].after) for p in pairs])
         if weights is None:
@@ -94,6 +95,13 @@ class Jumps:
         """Begin anew, after a while."""
         self._pairs.clear()
         self._wait, self._since, self._change = _WAIT, 1, np.inf
+
+
+def _worth_while(before: float, now: float, limit: float) -> bool:
+    """Return whether plain sweeps at the rate of the last two, which took the change from `before` to `now`, would take long."""
+    if not 0.0 < _SLOW**2 * before < now:
+        return False
+    return not limit < now <= limit * (before / now) ** (0.5 * _SAVED)
 
 
 def _move(pair: _Pair, at: list[Family]) -> np.ndarray:

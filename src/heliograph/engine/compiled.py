@@ -10,11 +10,11 @@ from heliograph.engine.discrete.graph import with_discrete_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.pooling import with_pooled_samples
-from heliograph.engine.schedule import Schedule, Task, plan
+from heliograph.engine.schedule import Schedule, Task, plan, silent_tasks
 from heliograph.engine.tables import Rows
 from heliograph.graph.records import Graph, Node
 
-__all__ = ["CompiledModel", "compile_model"]
+__all__ = ["CompiledModel", "compile_model", "with_joint_parts"]
 
 
 class CompiledModel(NamedTuple):
@@ -63,16 +63,22 @@ class CompiledModel(NamedTuple):
         return shown if any(n.given for n in shown) else free
 
 
+def with_joint_parts(graph: Graph, structure: str = "auto", budget: float = 2.0) -> Graph:
+    """The same model with one plate for all that is kept joint."""
+    if structure == "factorised":
+        return graph
+    must = structure == "joint"
+    graph = with_blocks(with_pooled_samples(graph), must, budget)
+    return with_counts(with_discrete_blocks(graph, must))
+
+
 def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) -> CompiledModel:
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
-    if structure != "factorised":
-        must = structure == "joint"
-        graph = with_blocks(with_pooled_samples(graph), must, budget)
-        graph = with_counts(with_discrete_blocks(graph, must))
+    graph = with_joint_parts(graph, structure, budget)
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}
-    every = {Task(p.position, port) for p in graph.plates for port in p.edges}
+    every = {Task(p.position, port) for p in graph.plates for port in p.edges} - silent_tasks(graph)
     late = frozenset(graph.plates[t.plate].edges[t.to].node for t in every - in_loop)
     seen = {e.node for p in graph.plates for e in p.edges.values()}
     hidden = frozenset(n.position for n in graph.nodes if n.position not in seen)

@@ -15,6 +15,7 @@ import numpy as np
 
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.evidence import log_evidence
+from heliograph.engine.forms.choice import chooser_of
 from heliograph.engine.plates import Exchange
 from heliograph.engine.plates.gathering import gather_all
 from heliograph.engine.tables import Tables
@@ -54,8 +55,9 @@ def start_components(rng: np.random.Generator, compiled: CompiledModel, exchange
     """Store the first messages of all mixtures made of other factors; False where there are none."""
     found: dict[int, list[Plate]] = {}
     for plate in compiled.graph.plates:
-        if isinstance(plate.factor, OneOf):
-            found.setdefault(plate.factor.n, []).append(plate)
+        factor = chooser_of(plate.factor)
+        if isinstance(factor, OneOf):
+            found.setdefault(factor.n, []).append(plate)
     for plates in found.values():
         rows = _rows(compiled.graph, exchange.tables, plates)
         if any(seen.any() for seen in rows.seen):
@@ -170,7 +172,7 @@ def _rows(graph: Graph, tables: Tables, plates: list[Plate]) -> _Rows:
             tables.incoming(plate, child, None).proper if child in plate.edges else np.ones(plate.size, dtype=bool)
         )
     several = any(
-        sum(wire[i] in p.edges for i in f.ports if i != f.child) > 1
+        sum(wire[i] in p.edges | p.joined for i in f.ports if i != f.child) > 1
         for p in plates
         for f, wire in zip(_one_of(p).components, _one_of(p).wires, strict=True)
     )
@@ -178,7 +180,12 @@ def _rows(graph: Graph, tables: Tables, plates: list[Plate]) -> _Rows:
 
 
 def _one_of(plate: Plate) -> OneOf:
-    return cast(OneOf, plate.factor)
+    return cast(OneOf, chooser_of(plate.factor))
+
+
+def _vectors(plate: Plate) -> tuple[str, ...]:
+    """The port that stands for the joined ones."""
+    return ("+".join(plate.joined),) if plate.joined else ()
 
 
 def _parts(plates: list[Plate], point: list[np.ndarray], n: int, first: np.ndarray) -> np.ndarray:
@@ -189,8 +196,8 @@ def _parts(plates: list[Plate], point: list[np.ndarray], n: int, first: np.ndarr
     ends = [
         (at, n + first[e.node] + e.entries(p.size))
         for p, at in zip(plates, point, strict=True)
-        for port, e in p.edges.items()
-        if port not in ("s", p.factor.child)
+        for port, e in (p.edges | p.joined).items()
+        if port not in ("s", p.factor.child, *_vectors(p))
     ]
     if not ends:
         return np.zeros(n, dtype=int)

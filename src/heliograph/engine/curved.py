@@ -46,7 +46,7 @@ def curved_sites(compiled: CompiledModel, tables: Tables, boxes: bool = True) ->
     """The unknowns of curved factors whose moments weighted draws do not confirm; `boxes`: those of black boxes too."""
     found = []
     for block in compiled.blocks:
-        meetings = _meetings(compiled, block, boxes)
+        meetings = [m for m in _meetings(compiled, block, boxes) if _worth_a_look(m.plate, tables)]
         if meetings and block.factor.refused is None:
             found += _compare(block, tables, meetings)
     return found
@@ -66,6 +66,11 @@ def _meetings(compiled: CompiledModel, block: BlockPlate, boxes: bool) -> list[_
         if len(others) == 1 and hasattr(others[0].factor, "log_at"):
             found.append(_Meeting(others[0], port))
     return found
+
+
+def _worth_a_look(plate: Any, tables: Tables) -> bool:
+    """Whether a factor that can say so says that its belief may be bent."""
+    return not hasattr(plate.factor, "bends") or plate.factor.bends(gather_all(tables, plate))
 
 
 def _compare(block: BlockPlate, tables: Tables, meetings: list[_Meeting]) -> list[Curved]:

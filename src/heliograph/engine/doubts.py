@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from heliograph.engine.curved import Curved
+from heliograph.engine.overlap import Overlap
 from heliograph.engine.posterior import Posterior
 from heliograph.errors import AccuracyWarning, ConvergenceWarning, OracleWarning
 from heliograph.graph.loops import variables_in_loops
@@ -20,7 +21,13 @@ _NAMED = 6  # variables that a sentence names
 _CALLER = 5  # frames from a warning to the line that called `infer`
 
 
-def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float, curved: Sequence[Curved] = ()) -> None:
+def warn_of_doubts(
+    graph: Graph,
+    posterior: Posterior,
+    tolerance: float,
+    curved: Sequence[Curved] = (),
+    overlaps: Sequence[Overlap] = (),
+) -> None:
     """Warn of everything that a user should know before trusting the posterior."""
     if posterior.unsent.n_failed:
         warnings.warn(posterior.status, OracleWarning, stacklevel=_CALLER)
@@ -35,8 +42,8 @@ def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float, curved:
             AccuracyWarning,
             stacklevel=_CALLER,
         )
-    for one in curved:
-        warnings.warn(_of_curved(one), AccuracyWarning, stacklevel=_CALLER)
+    for text in (*map(_of_curved, curved), *map(_of_overlap, overlaps)):
+        warnings.warn(text, AccuracyWarning, stacklevel=_CALLER)
     if np.isnan(posterior.error_estimate):
         warnings.warn(
             "this operator predicts messages without saying how wrong they may be, so nothing is known of the posterior's "
@@ -54,12 +61,19 @@ def warn_of_doubts(graph: Graph, posterior: Posterior, tolerance: float, curved:
 
 
 def _of_curved(one: Curved) -> str:
-    beginning = (
-        f"{one.names} meet in products, maxima or functions that bend their posterior, which EP takes for Gaussian: "
-    )
+    meet = "meet in products, maxima, mixtures or functions that bend their posterior"
+    beginning = f"{one.names} {meet}, which EP takes for Gaussian: "
     if np.isnan(one.ratio):
         return beginning + "draws of it are too unlike the posterior to say how wrong that is; compare with a sampler"
     return beginning + (
         f"by weighted draws a standard deviation is {one.ratio:.2g} times what EP says, and a mean {one.shift:.2g} standard "
         "deviations off"
+    )
+
+
+def _of_overlap(one: Overlap) -> str:
+    return (
+        f"the components that {one.selector!r} chooses overlap: {one.share:.0%} of the rows are expected to be of another one than "
+        f"the most probable. {listed(one.unknown, _NAMED)} are factorised from the rest, so that standard deviations are too "
+        "small, by half and more where both weights and precisions are unknown (docs/accuracy.md); compare with a sampler"
     )

@@ -16,6 +16,7 @@ from heliograph.engine.nested.inference import asks_for_more, infer_integrated
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.options import InferOptions, StepOptions, with_options
 from heliograph.engine.options_check import check_options
+from heliograph.engine.overlap import overlapping
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting.script import script_of
 from heliograph.engine.progress import shown
@@ -98,7 +99,8 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
         posterior = run.posterior(info, converged, options.audit)
         asked = run.trace.n_asked > 0  # functions that were known before are not evaluated again
         curved = curved_sites(run.compiled, run.tables, asked) if converged else ()
-    warn_of_doubts(run.compiled.graph, posterior, options.tolerance, curved)
+        overlaps = overlapping(run.compiled.graph, run.tables)
+    warn_of_doubts(run.compiled.graph, posterior, options.tolerance, curved, overlaps)
     return posterior
 
 

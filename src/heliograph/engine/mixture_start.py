@@ -10,11 +10,12 @@ as in a mixture of regressions, each draws its component from its probability un
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.special import gammaln
 
+from heliograph.engine.forms.choice import JointChoice, chooser_of
 from heliograph.engine.plates.gathering import gather_all
 from heliograph.engine.tables import Tables
 from heliograph.factors.mixture import Mixture
@@ -48,8 +49,9 @@ def start_mixtures(rng: np.random.Generator, graph: Graph, tables: Tables) -> bo
     """Store the first messages of all mixtures; False where there are none."""
     plates: dict[int, list[Plate]] = {}
     for plate in graph.plates:
-        if isinstance(plate.factor, Mixture):
-            plates.setdefault(plate.factor.n, []).append(plate)
+        factor = chooser_of(plate.factor)
+        if isinstance(factor, Mixture):
+            plates.setdefault(factor.n, []).append(plate)
     for alike in plates.values():
         parts = [_elements(graph, tables, plate) for plate in alike]
         every = _Elements(*(np.concatenate(a) for a in zip(*parts, strict=True)))
@@ -70,10 +72,12 @@ def start_mixtures(rng: np.random.Generator, graph: Graph, tables: Tables) -> bo
 def _elements(graph: Graph, tables: Tables, plate: Plate) -> _Elements:
     """The messages of one plate as numbers; `feature` still holds the entries of all K means."""
     incoming, k = gather_all(tables, plate), plate.factor.n  # type: ignore[attr-defined]
+    if isinstance(plate.factor, JointChoice):
+        incoming = plate.factor.alone(incoming)
     offset = np.cumsum([0, *(node.size for node in graph.nodes)])
 
     def entries(port: str) -> np.ndarray:
-        edge = plate.edges.get(port)
+        edge = (plate.edges | plate.joined).get(port)
         if edge is None:
             return np.full(plate.size, -1 - plate.position)
         return offset[edge.node] + edge.entries(plate.size)
@@ -101,7 +105,11 @@ def _elements(graph: Graph, tables: Tables, plate: Plate) -> _Elements:
 
 
 def _precision_port(plate: Plate, component: int) -> str:
-    return "precision" if plate.factor.one_precision else f"precision{component}"  # type: ignore[attr-defined]
+    return "precision" if _mixture(plate).one_precision else f"precision{component}"
+
+
+def _mixture(plate: Plate) -> Mixture:
+    return cast(Mixture, chooser_of(plate.factor))
 
 
 def _numbered(keys: np.ndarray) -> np.ndarray:
@@ -223,13 +231,18 @@ def _store(graph: Graph, tables: Tables, plate: Plate, e: _Elements, label: np.n
         count, total = np.bincount(entry, with_it), np.bincount(entry, squares * with_it)
         tau[mine] = _expected_precision(e, count[entry][:, None], total[entry][:, None])[mine, j]
     precision = 1.0 / (1.0 / tau + e.variance)
+    found: dict[str, Any] = {}
     for j in range(plate.factor.n):  # type: ignore[attr-defined]
         told = seen & (label == j)
         shift, weight = np.where(told, precision * x, 0.0), np.where(told, precision, 0.0)
-        _tell(graph, tables, plate, f"mean{j}", Gaussian.from_naturals((shift, weight)))
-        told = seen if plate.factor.one_precision else told  # type: ignore[attr-defined]
+        found[f"mean{j}"] = Gaussian.from_naturals((shift, weight))
+        told = seen if _mixture(plate).one_precision else told
         half, rate = np.where(told, 0.5, 0.0), np.where(told, 0.5 * squares, 0.0)
-        _tell(graph, tables, plate, _precision_port(plate, j), Gamma.from_naturals((half, rate)))
+        found[_precision_port(plate, j)] = Gamma.from_naturals((half, rate))
+    if isinstance(plate.factor, JointChoice):
+        found[plate.factor.port] = plate.factor.together([found[p] for p in plate.factor.joined])
+    for port, message in found.items():
+        _tell(graph, tables, plate, port, message)
 
 
 def _tell(graph: Graph, tables: Tables, plate: Plate, port: str, message: Family) -> None:

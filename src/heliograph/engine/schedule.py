@@ -15,7 +15,7 @@ import numpy as np
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.sparse import connected_parts
 
-__all__ = ["Schedule", "Task", "TiedPlates", "plan", "tied_plates"]
+__all__ = ["Schedule", "Task", "TiedPlates", "plan", "silent_tasks", "tied_plates"]
 
 
 _LONG = 64  # entries of a vector beyond which its covariance costs more than the rest of a sweep
@@ -48,11 +48,12 @@ Reads = Callable[[Task], tuple[str, ...]]  # the ports whose messages a directio
 
 def plan(graph: Graph, reads_of: Reads) -> Schedule:
     """Sort every direction of every plate into its phase; `reads_of` gives the ports that each depends on."""
+    silent = silent_tasks(graph)
     tasks = [
         Task(plate.position, port)
         for plate in graph.plates
         for port, edge in plate.edges.items()
-        if not graph.nodes[edge.node].fully_observed
+        if not graph.nodes[edge.node].fully_observed and (plate.position, port) not in silent
     ]
     into: dict[int, list[int]] = {}  # node -> tasks that send to it
     for k, t in enumerate(tasks):
@@ -67,6 +68,22 @@ def plan(graph: Graph, reads_of: Reads) -> Schedule:
     sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k] or k in shown])
     final = [k for k in final if k not in shown]
     return Schedule(tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final))
+
+
+def silent_tasks(graph: Graph) -> set[Task]:
+    """What black boxes would say to their inputs where nobody knows anything of their outputs: nothing.
+
+    Such a box is there to be predicted. Whatever its function, its distribution integrates to one, unless it is a partial one.
+    """
+    learning = [p for p in graph.plates if p.factor.learns and not p.factor.partial]
+    met = graph.meetings() if learning else {}
+    found: set[Task] = set()
+    for plate in learning:
+        outputs = set(plate.edges) & set(plate.factor.children)
+        ends = [plate.edges[port].node for port in outputs]
+        if ends and all(len(met[k]) == 1 and graph.nodes[k].observed is None for k in ends):
+            found |= {Task(plate.position, port) for port in plate.edges if port not in outputs}
+    return found
 
 
 def _reads(

@@ -43,6 +43,7 @@ class Factor:
     data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
     ignores_own: ClassVar[tuple[str, ...]] = ()  # ports whose message does not look at what came in there
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
+    partial: bool = False  # a black box that may say of its inputs that they are impossible
     begins: ClassVar[bool] = False  # whether there is a rule to begin a run by (`mean_field`); seen by itself
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 

@@ -108,6 +108,24 @@ class Mixture(Factor):
         mine = [(np.where(parts[k].known, share[k], 0.0), parts[k].square) for k in self._components(to)]
         return Gamma.from_naturals((sum(0.5 * p for p, _ in mine), sum(0.5 * p * square for p, square in mine)))  # type: ignore[arg-type]
 
+    # ---- for forms with several of its ports as one (`engine/forms`) ------------------------------------------------
+    def parents(self, k: int) -> list[tuple[str, str]]:
+        """The ports at which component k has its parents, twice, for it calls them so itself."""
+        precision = "precision" if self.one_precision else f"precision{k}"
+        return [(port, port) for port in (f"mean{k}", precision)]
+
+    def heard(self, k: int, inner: str, incoming: Incoming) -> Gaussian:
+        """What component k would tell its mean, were it the one."""
+        given = self._read(incoming)
+        target = given.means[k]
+        gap, variance, gain = _part(given, k, target, given.x)
+        return Mixed(gap, variance, gain).message(target, given.valid)
+
+    def probabilities(self, incoming: Incoming) -> np.ndarray:
+        """The probability (..., K) of every component under all that comes in; 0 of all where there is none."""
+        given = self._read(incoming)
+        return np.where(given.valid[..., None], given.probability, 0.0)
+
     def _tilt(self, k: int, x: Gaussian, mean: Gaussian, precision: Gamma) -> TiltOfPrecision:
         """The tilt of one component, the latest one again where its messages are the same.
 

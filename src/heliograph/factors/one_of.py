@@ -128,6 +128,21 @@ class OneOf(Factor):
         assert found is not None
         return found[0], found[1], found[2]
 
+    # ---- for forms with several of its ports as one (`engine/forms`) ------------------------------------------------
+    def parents(self, k: int) -> list[tuple[str, str]]:
+        """The ports at which component k has its parents, and what it calls them itself."""
+        factor, wire = self.components[k], self.wires[k]
+        return [(port, inner) for inner, port in wire.items() if inner != factor.child]
+
+    def heard(self, k: int, inner: str, incoming: Incoming) -> Family:
+        """What component k would tell one of its parents, were it the one."""
+        return self._sent(k, inner, self._read(incoming))
+
+    def probabilities(self, incoming: Incoming) -> np.ndarray:
+        """The probability (..., K) of every component under all that comes in; 0 of all where there is none."""
+        given = self._read(incoming)
+        return np.where(given.valid[..., None], given.probability, 0.0)
+
     # ---- the components -----------------------------------------------------------------------------------------
     def _read(self, incoming: Incoming) -> _Given:
         s: Any = incoming["s"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heliograph.errors import ModelError
 from heliograph.factors import Factor
@@ -25,6 +25,7 @@ from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.layout import draw_graph
 from heliograph.graph.observing import give, name_data
+from heliograph.graph.other_words import as_known, no_attribute
 from heliograph.graph.process_words import gp
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
@@ -118,7 +119,7 @@ class Builder:
 
         A mean m and a concentration k are ``a = m k`` and ``b = (1 - m) k``; k is a number or a hyper-parameter.
         """
-        around = Around(a, b, mean, concentration)
+        around = Around(a, b, mean, as_known(self, concentration))
         return build(self, continuous.beta, name, around, Entries(size, observed, missing))
 
     def variable(self, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Variable:
@@ -131,13 +132,8 @@ class Builder:
     when = when
 
     # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
-    half_normal = half_normal
-    half_cauchy = half_cauchy
-    log_normal = log_normal
-    flat = flat
-    lkj = lkj
-    wishart = wishart
-    gp = gp
+    half_normal, half_cauchy, log_normal, flat = half_normal, half_cauchy, log_normal, flat
+    lkj, wishart, gp = lkj, wishart, gp
 
     # ---- discrete variables and counts --------------------------------------------------------------------------
     def bernoulli(
@@ -278,6 +274,9 @@ class Builder:
     def summary(self) -> str:
         """The variables and factors as a table."""
         return render_summary(self.graph, self.draft.hypers, gate_lines(self))
+
+    if not TYPE_CHECKING:  # for which every word would then be one
+        __getattr__ = no_attribute
 
     def __repr__(self) -> str:
         return render_line(self.graph, gate_lines(self))

@@ -8,6 +8,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Plate
 from heliograph.graph.sparse import csr_array, is_sparse
 from heliograph.numerics.checks import as_real
@@ -68,6 +69,11 @@ def _with_gaps(label: str, value: Any, wanted: str) -> np.ndarray:
 
 def check_number(name: str, what: str, value: Any) -> np.ndarray:
     """`value` as a float array, finite throughout."""
+    if isinstance(value, Quantity):
+        raise ModelError(
+            f"variable {name!r}: its {what} must be known, but {value.name!r} is random; give numbers, or a hyper-parameter such "
+            "as model.half_normal(...), which is integrated over"
+        )
     array = as_floats(f"variable {name!r}: its {what}", value, "a number, an array or a variable")
     if not array.size:
         raise ModelError(f"variable {name!r}: its {what} is empty; give at least one number")

@@ -6,6 +6,7 @@ from typing import Any
 
 from heliograph.graph.language import counts, discrete
 from heliograph.graph.language.children import Entries
+from heliograph.graph.other_words import as_known
 from heliograph.graph.quantity import Argument
 from heliograph.graph.variable import ModelLike, Variable, build, state
 
@@ -65,7 +66,7 @@ def negative_binomial(self: ModelLike, name: str, *, log_mean: Variable, dispers
     >>> bool(model.infer()[z].mean > 0.8)
     True
     """
-    state(self, counts.negative_binomial, name, log_mean, dispersion, observed)
+    state(self, counts.negative_binomial, name, log_mean, as_known(self, dispersion), observed)
 
 
 def multinomial(self: ModelLike, name: str, p: Variable, *, observed: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from heliograph.graph.language import counts, noise
 from heliograph.graph.language.children import Entries
 from heliograph.graph.language.noise import Censoring
+from heliograph.graph.other_words import as_known
 from heliograph.graph.quantity import Argument
 from heliograph.graph.variable import ModelLike, Variable, build, state
 
@@ -33,7 +34,7 @@ def student_t(
     mean
         Its centre: a number, an array or a Gaussian variable.
     scale, dof
-        The scale and the degrees of freedom, known numbers (or hyper-parameters).
+        The scale and the degrees of freedom: numbers, or hyper-parameters (a Gamma variable is taken for one).
     size, observed, missing
         As everywhere: the shape, observed values, and where they are missing.
 
@@ -46,7 +47,8 @@ def student_t(
     >>> bool(model.infer()[mean].mean < 1.0)
     True
     """
-    return build(self, noise.student_t, name, mean, scale, dof, Entries(size, observed, missing))
+    known = as_known(self, scale), as_known(self, dof)
+    return build(self, noise.student_t, name, mean, *known, Entries(size, observed, missing))
 
 
 def laplace(
@@ -80,7 +82,7 @@ def laplace(
     >>> float(model.infer()[x].variance.round(9))
     8.0
     """
-    return build(self, noise.laplace, name, mean, scale, Entries(size, observed, missing))
+    return build(self, noise.laplace, name, mean, as_known(self, scale), Entries(size, observed, missing))
 
 
 def uniform(
@@ -185,4 +187,4 @@ def weibull(
     >>> bool(model.infer()[z].mean > 1.0)
     True
     """
-    state(self, counts.weibull, name, shape, log_scale, observed, Censoring(censored, until))
+    state(self, counts.weibull, name, as_known(self, shape), log_scale, observed, Censoring(censored, until))

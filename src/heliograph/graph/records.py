@@ -126,6 +126,9 @@ class Plate:
     shape: tuple[int, ...]
     edges: dict[str, Edge]
     data: dict[str, Any] = field(default_factory=dict[str, Any])  # port -> plain array over the plate
+    joined: dict[str, Edge] = field(
+        default_factory=dict[str, "Edge"]
+    )  # of ports that a vector port stands for, in a run
 
     @property
     def size(self) -> int:

@@ -77,17 +77,14 @@ def test_the_factorised_answer_stays_reachable_and_is_warned_of():
     assert posterior["b"].sd < 0.7 * line_on_grid(w, y, 3.0)[1][1]
 
 
-def decay_of(x, y, names="ab", offset=False):
+def decay_of(x, y):
     @hg.factor(output=hg.Gaussian)
     def decay(a, b, x):
         return a * np.exp(-b * x)
 
     model = hg.Model()
     a, b = model.gaussian("a", 1.0, sd=1.0), model.gaussian("b", 1.0, sd=0.5)
-    z = decay(a, b, x=x)
-    if offset:
-        z = z + model.gaussian("c", 0.0, sd=0.5)
-    model.gaussian("y", z, sd=0.1, observed=y)
+    model.gaussian("y", decay(a, b, x=x), sd=0.1, observed=y)
     return model
 
 
@@ -109,11 +106,44 @@ def test_a_curve_by_a_black_box_of_two_unknowns_keeps_their_correlation(n, opera
     near(posterior, "ab", weighted(log_p, a + 0 * b, b + 0 * a))
 
 
-def test_a_black_box_whose_output_is_on_the_loop_joins_its_inputs_and_the_rest_is_warned_of():
-    x, y = decay_data(12)
-    with pytest.warns(hg.AccuracyWarning, match="factorised in a loop"):
-        posterior = decay_of(x, y + 0.3, offset=True).infer(operator="ask")
-    assert posterior.structure["a"] == posterior.structure["b"] == "joint"
+def by_offset(kind, c, z):
+    return {"sum": c + z, "sum turned": z + c, "difference": z - c, "taken from": c - z}[kind]
+
+
+@pytest.mark.filterwarnings("ignore:.*bend their posterior")
+@pytest.mark.parametrize("kind", ["sum", "sum turned", "difference", "taken from"])
+def test_what_is_added_to_the_output_of_a_black_box_is_joint_with_its_inputs(kind):
+    @hg.factor(output=hg.Gaussian)
+    def bend(b, x):
+        return np.exp(-b * x)
+
+    @hg.factor(output=hg.Gaussian)
+    def both(b, c, x):
+        return by_offset(kind, c, np.exp(-b * x))
+
+    rng = np.random.default_rng(2)
+    x = np.linspace(0.2, 3.0, 7)
+    y = by_offset(kind, 0.5, np.exp(-0.8 * x)) + rng.normal(0, 0.03, 7)
+    found = []
+    for whole in (True, False):
+        model = hg.Model()
+        b, c = model.gaussian("b", 1.0, sd=0.1), model.gaussian("c", 0.5, sd=0.1)
+        z = None if whole else bend(b, x=x)
+        model.gaussian("y", both(b, c, x=x) if z is None else by_offset(kind, c, z), sd=0.03, observed=y)
+        found.append(model.infer(operator="ask"))
+        assert found[-1].converged and found[-1].structure["b"] == found[-1].structure["c"] == "joint"
+    one, other = found
+    for name in "bc":  # the same function, written in two ways
+        assert abs(one[name].mean - other[name].mean) < 0.01 * one[name].sd
+        assert abs(one[name].sd / other[name].sd - 1) < 0.01
+    rate, offset = np.linspace(0.3, 1.7, 701)[:, None], np.linspace(-0.3, 1.3, 801)[None]
+    log_p = -0.5 * ((rate - 1) / 0.1) ** 2 - 0.5 * ((offset - 0.5) / 0.1) ** 2
+    for k in range(7):
+        log_p = log_p - 0.5 * ((y[k] - by_offset(kind, offset, np.exp(-rate * x[k]))) / 0.03) ** 2
+    near(other, "bc", weighted(log_p, rate + 0 * offset, offset + 0 * rate), 0.05, 0.06)
+    for k in (0, 3, 6):  # the function's own value can be read as before
+        ((mean, sd),) = weighted(log_p, np.exp(-rate * x[k]) + 0 * offset)
+        assert abs(other[z].mean[k] - mean) < 0.1 * sd and abs(other[z].sd[k] / sd - 1) < 0.1
 
 
 def test_two_unknowns_that_meet_in_one_element_only_are_on_no_loop():

@@ -1,11 +1,15 @@
 """Two modes, a variance that is zero, degrees of freedom of which the data say nothing, black boxes, and several dimensions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import heliograph as hg
 from heliograph.engine.nested.points import Evaluator
+from heliograph.engine.nested.records import Error
+from heliograph.engine.nested.remarks import doubts_of
 from heliograph.engine.options import InferOptions
 
 
@@ -274,3 +278,31 @@ def test_the_correction_is_refused_where_it_would_not_be_one():
         model.infer(correct=True)
     with pytest.raises(hg.ModelError, match="correct must be"):
         model.infer(correct="yes")
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_gamma_precision_of_effects_joins_the_hyper_parameters_unless_all_data_are_gaussian(counts):
+    rng = np.random.default_rng(10)
+    model = hg.Model()
+    tau, s = model.gamma("tau", 2.0, 2.0), model.half_normal("s", 1.0)
+    x = model.gaussian("x", model.gaussian("mu", 0.0, sd=s), precision=tau, size=8)
+    if counts:
+        model.poisson("y", log_rate=x, observed=rng.poisson(3.0, 8))
+    else:
+        model.gaussian("y", x, sd=0.5, observed=rng.normal(size=8))
+    posterior = model.infer()
+    assert posterior.integration.names == (("s", "tau") if counts else ("s",))
+    if counts:  # as it is if both are named
+        named = model.infer(integrate=[s, tau])
+        assert posterior[tau].mean == named[tau].mean
+    assert np.isfinite(posterior[tau].sd)
+
+
+def test_an_integration_that_is_rough_by_its_own_estimate_is_said_not_to_be_trusted():
+    model = hg.Model()
+    x = model.gaussian("x", 0.0, sd=model.half_normal("s", 1.0), size=6)
+    model.gaussian("y", x, sd=1.0, observed=np.arange(6.0))
+    posterior = model.infer()
+    assert posterior.converged
+    rough = replace(posterior.integration, error=Error(0.8, 0.1, 0.1))
+    assert "not known well enough (log evidence within 0.8" in doubts_of(posterior._whole, rough)

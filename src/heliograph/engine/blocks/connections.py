@@ -9,6 +9,7 @@ import numpy as np
 
 from heliograph.engine.blocks.rows import Rows
 from heliograph.graph.sparse import connected_parts
+from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 
 __all__ = ["parts_of_rows", "parts_of_scalars"]
 
@@ -17,6 +18,19 @@ def parts_of_scalars(groups: Sequence[tuple[Rows, int]], n: int) -> np.ndarray:
     """The number of the connected part that each of `n` base scalars belongs to; every d rows of a group are one vector."""
     if any(len(columns) == n for rows, _ in groups for _, columns in rows.dense):
         return np.zeros(n, dtype=int)  # one vector, all of whose scalars meet
+    key = None
+    if is_remembering():
+        arrays = [(r.sparse.indptr, r.sparse.indices, *(columns for _, columns in r.dense)) for r, _ in groups]
+        pattern = pattern_of(*(a for each in arrays for a in each))
+        key = (
+            None
+            if pattern is None
+            else (pattern, n, tuple((len(a), d) for a, (_, d) in zip(arrays, groups, strict=True)))
+        )
+    return recalled("parts", key, lambda: _connected(groups, n))
+
+
+def _connected(groups: Sequence[tuple[Rows, int]], n: int) -> np.ndarray:
     a, b = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
     for rows, d in groups:  # the first scalar of a row with each of the others
         s = rows.sparse

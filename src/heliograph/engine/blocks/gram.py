@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from heliograph.engine.blocks.rows import Rows, pull
+from heliograph.engine.blocks.rows import Rows
 from heliograph.factors import dot_backward
 
 __all__ = ["Gram", "gram_of"]
 
 _LONGEST = 8  # entries of a row, on average, up to which its pairs are kept
+_FULL = 8  # places per pair up to which a whole matrix is added
 _MOST_PAIRS = 2_000_000  # pairs of entries in a row, up to which the places of all are kept
 
 
@@ -34,27 +35,39 @@ def gram_of(rows: Rows) -> Gram:
 
 
 class _Pairs:
-    """Rows of a few scalars: a sparse matrix from weights to the places of their pairs."""
+    """Rows of a few scalars: the place of every pair of entries of a row, and its product."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows = rows
         s, n = rows.sparse, rows.n_columns
         length = np.diff(s.indptr)
-        row = np.repeat(np.arange(len(rows)), length**2)
-        within = np.arange(len(row)) - np.repeat(
-            np.cumsum(length**2) - length**2, length**2
+        self._row = np.repeat(np.arange(len(rows)), length)
+        self._columns, self._values = s.indices, s.data
+        pairs = length**2
+        self._pair_row = np.repeat(np.arange(len(rows)), pairs)
+        within = np.arange(len(self._pair_row)) - np.repeat(
+            np.cumsum(pairs) - pairs, pairs
         )  # number of the pair in its row
-        a, b = np.divmod(within, np.maximum(length, 1)[row])
-        a, b = s.indptr[row] + a, s.indptr[row] + b
+        a, b = np.divmod(within, np.maximum(length, 1)[self._pair_row])
+        a, b = s.indptr[self._pair_row] + a, s.indptr[self._pair_row] + b
+        self._products = s.data[a] * s.data[b]
         places = s.indices[a].astype(np.int64) * n + s.indices[b]
-        self._places, number = np.unique(places, return_inverse=True)
-        product = s.data[a] * s.data[b]
-        self._matrix: Any = sp.csr_array((product, (number.reshape(-1), row)), shape=(len(self._places), len(rows)))
+        # where most places are met, all are added; else those that are
+        self._places, self._numbers = (None, places) if n * n <= _FULL * len(places) else _numbered(places)
 
     def add(self, matrix: np.ndarray, vector: np.ndarray, weight: np.ndarray, value: np.ndarray) -> None:
         """Add them to a matrix and a vector, in place."""
-        matrix.reshape(-1)[self._places] += self._matrix @ weight
-        vector += pull(self._rows, value)
+        products = self._products * weight[self._pair_row]
+        if self._places is None:
+            matrix += np.bincount(self._numbers, products, matrix.size).reshape(matrix.shape)
+        else:
+            matrix.reshape(-1)[self._places] += np.bincount(self._numbers, products, len(self._places))
+        vector += np.bincount(self._columns, self._values * value[self._row], len(vector))
+
+
+def _numbered(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places that occur, and the number of each one's place among them."""
+    found, number = np.unique(places, return_inverse=True)
+    return found, number.reshape(-1)
 
 
 class _Products:

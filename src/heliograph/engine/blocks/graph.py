@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+from heliograph.engine.blocks.absorbing import with_absorbed_terms
 from heliograph.engine.blocks.choosing import Limits
 from heliograph.engine.blocks.compile import find_blocks
 from heliograph.engine.blocks.grouping import with_differences
@@ -29,7 +30,7 @@ def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
     """
     graph = with_differences(graph)
     blocks = find_blocks(graph)
-    for rewrite in (with_joint_ports, with_paired_constraints):
+    for rewrite in (with_absorbed_terms, with_joint_ports, with_paired_constraints):
         rewritten = rewrite(graph, blocks)
         if rewritten is not graph:
             graph, blocks = rewritten, find_blocks(rewritten)

@@ -22,7 +22,7 @@ from heliograph.families import MultivariateGaussian
 from heliograph.graph.loops import links_on_loops
 from heliograph.graph.records import Edge, Graph, Node, Plate
 
-__all__ = ["stacked", "with_joint_ports"]
+__all__ = ["ports_on_loops", "stacked", "with_joint_ports"]
 
 
 def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
@@ -31,12 +31,9 @@ def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
     These may be in a block already, or have a Gaussian prior and no linear relation to any other: the stack makes them a block.
     Factors that have no joint form stay as they are: a loop, of which `infer` warns.
     """
-    inside = {k for block in blocks for k in block.nodes}
-    lone = _lone_nodes(graph, inside)
-    chosen = {p.position: _candidate_ports(graph, p, inside | lone) for p in graph.plates}
-    if not any(len(ports) > 1 for ports in chosen.values()):
+    on_loops = ports_on_loops(graph, blocks)
+    if not on_loops:
         return graph
-    on_loops = _plates_on_loops(graph, blocks, lone, chosen)
     made = replace(graph, nodes=list(graph.nodes), plates=[])
     forms: dict[tuple[int, tuple[str, ...]], Form | None] = {}
     for plate in graph.plates:
@@ -48,9 +45,20 @@ def with_joint_ports(graph: Graph, blocks: Sequence[Block]) -> Graph:
         if form is not None:
             edge = stacked(made, [plate.edges[p] for p in form.joined], plate.size)
             rest = {p: e for p, e in plate.edges.items() if p not in form.joined}
-            plate = replace(plate, factor=form.factor, edges={form.port: edge, **rest})
+            joined = {p: plate.edges[p] for p in form.joined}
+            plate = replace(plate, factor=form.factor, edges={form.port: edge, **rest}, joined=joined)
         made.plates.append(replace(plate, position=len(made.plates)))
     return made
+
+
+def ports_on_loops(graph: Graph, blocks: Sequence[Block]) -> dict[int, tuple[str, ...]]:
+    """The ports at Gaussian scalars that several of a plate's have on one loop, by the plate's position."""
+    inside = {k for block in blocks for k in block.nodes}
+    lone = _lone_nodes(graph, inside)
+    chosen = {p.position: _candidate_ports(graph, p, inside | lone) for p in graph.plates}
+    if not any(len(ports) > 1 for ports in chosen.values()):
+        return {}
+    return _plates_on_loops(graph, blocks, lone, chosen)
 
 
 def stacked(graph: Graph, edges: list[Edge], size: int) -> Edge:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from heliograph.engine.forms.choice import JointChoice, can_join
 from heliograph.engine.forms.conditioning import ConditionedForm
 from heliograph.engine.forms.product import JointProduct
-from heliograph.factors import Factor, Maximum, Product, Select
+from heliograph.factors import Factor, Maximum, Mixture, OneOf, Product, Select
 from heliograph.factors.black_box import BlackBox, joint_box
 from heliograph.families import Gaussian
 from heliograph.graph.records import Graph, Plate
@@ -15,6 +16,7 @@ from heliograph.graph.records import Graph, Plate
 __all__ = ["Form", "joint_form"]
 
 _CONDITIONED = (Maximum, Select)  # factors of two Gaussian numbers whose messages are exact when one of them is known
+_ROWS = 3000  # of a mixture: with more, vectors for every row take three times as long, and stay apart (`infer` warns)
 
 
 class Form(NamedTuple):
@@ -38,6 +40,10 @@ def joint_form(graph: Graph, plate: Plate, ports: tuple[str, ...]) -> Form | Non
     if isinstance(factor, Product) and _all_open(graph, plate):
         form = JointProduct(ports)
         return Form(form, form.port, ports)
+    if isinstance(factor, (OneOf, Mixture)) and plate.size <= _ROWS:
+        joined = can_join(factor, ports)
+        choice = JointChoice(factor, joined)
+        return Form(choice, choice.port, joined) if len(joined) > 1 else None
     if isinstance(factor, _CONDITIONED) and len(ports) == 2:
         conditioned = ConditionedForm(factor, (ports[0], ports[1]))
         return Form(conditioned, conditioned.port, ports)

@@ -13,6 +13,7 @@ from heliograph.engine.nested.estimating import estimated_error
 from heliograph.engine.nested.integrating import Whole, best_point, corrected, explore, single
 from heliograph.engine.nested.points import Evaluator, Point, log_prior, values_of
 from heliograph.engine.nested.posterior import IntegratedPosterior
+from heliograph.engine.nested.precisions import poorly_messaged
 from heliograph.engine.nested.records import Error, Integration
 from heliograph.engine.nested.remarks import doubts_of, remarks_of
 from heliograph.engine.options import InferOptions
@@ -50,7 +51,9 @@ def chosen_hypers(model: Builder, integrate: Any) -> tuple[list[Hyper], list[Hyp
         return [], list(every)
     if isinstance(integrate, str) and integrate == "auto":
         _check_number(every)
-        return list(every), []
+        precisions = poorly_messaged(model.graph)
+        room = _MOST - sum(h.prior.n for h in every)
+        return [*every, *(precisions if len(precisions) <= room else [])], []
     if isinstance(integrate, str) or not isinstance(integrate, Sequence):
         raise ModelError(
             f"integrate must be 'auto', False, or a list of hyper-parameters or their names, not {in_words(integrate)}"

@@ -16,6 +16,9 @@ __all__ = ["doubts_of", "remarks_of"]
 _OPEN = 2.0  # nats by which the evidence at the lowest scale may fall short of the best: zero is not ruled out
 _UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, below which the data said nothing
 _HEAVY = 0.01  # share of the mass that makes a point count
+_ROUGH = 0.3  # estimated error, in nats or standard deviations, above which the result is not to be trusted
+_ROUGHER = 0.8  # the same in four and more dimensions, where the estimate is several times too large
+_NODES = 50.0  # nodes of equal weight, at the least, that carry the mass in three and more dimensions
 _BEYOND = 0.05  # share of the mass beyond what was explored, above which the result is not to be trusted
 
 
@@ -68,6 +71,15 @@ def doubts_of(whole: Whole, integration: Integration) -> str:
         found.append(
             f"the posterior of the hyper-parameters goes on beyond the {integration.n_evaluations} values that were tried; "
             "give them narrower priors"
+        )
+    error, d = integration.error, whole.u.shape[1]
+    rough = max((x for x in (error.log_evidence, error.mean) if np.isfinite(x)), default=0.0)
+    few = d > 2 and len(whole.regions) == 1 and 1.0 / float(np.sum(whole.weights**2)) < _NODES
+    if few or rough > (_ROUGH if d <= 3 else _ROUGHER):
+        found.append(
+            f"the evidence between the {integration.n_evaluations} values that were tried is not known well enough (log evidence "
+            f"within {error.log_evidence:.2g}, means within {error.mean:.2g} standard deviations): give the hyper-parameters "
+            "narrower priors, or write scales that depend on each other as one scale and a ratio"
         )
     heavy = np.abs(integration.weights) > _HEAVY
     points = [p for p, h in zip(whole.points, heavy, strict=True) if h and p.posterior is not None]

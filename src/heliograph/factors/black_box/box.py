@@ -59,6 +59,8 @@ class BlackBox(Factor):
         self.operators: dict[str, Any] = {}  # key -> operator, shared by every model that uses this factor
         # inputs that came as one vector -> the operators that learned this form of the factor (`joint`)
         self.form_operators: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.partial = sampler.impossible is not None
+        self.root: BlackBox = self  # the user's own box, of which this may be a form: costs are counted there
         self.n_asked = 0  # messages that the oracle was asked for
         self.n_messages = 0
         self.n_evaluations = 0  # of the function

@@ -51,6 +51,7 @@ class JointBox(BlackBox):
         vars(self)["families"] = {**vars(self)["families"], self.port: (MultivariateGaussian,)}
         self.operators = box.form_operators.setdefault(joined, {})
         self.account, self._automatic = box.account, box._automatic  # what was measured and spent is the box's
+        self.root = box.root
 
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
         """As `BlackBox.send`; what it costs is counted by the box."""
@@ -91,7 +92,7 @@ class JointBox(BlackBox):
             else:
                 given[port] = np.asarray(known)[rows]
         out = evaluate(np.random.default_rng(0), sampler, given, n * draws)
-        self.box.n_evaluations += n * draws
+        self.box.root.n_evaluations += n * draws
         message = incoming[self.child]
         spoken = message.proper | message.is_point
         log_t = np.zeros((n, draws))
@@ -103,9 +104,10 @@ class JointBox(BlackBox):
 
     def _count(self, before: tuple[int, int, int]) -> None:
         asked, messages, evaluations = (a - b for a, b in zip(self._counts(), before, strict=True))
-        self.box.n_asked += asked
-        self.box.n_messages += messages
-        self.box.n_evaluations += evaluations
+        root = self.box.root
+        root.n_asked += asked
+        root.n_messages += messages
+        root.n_evaluations += evaluations
 
     def __reduce__(self) -> Any:
         """From the box, which is found by its name."""

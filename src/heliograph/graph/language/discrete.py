@@ -104,7 +104,7 @@ def poisson(draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any) ->
         return draft.component(name, Poisson(), {"rate": fixed}, {"count": _counts(name, observed)}, None)
     if not isinstance(z, Quantity):
         raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
-    want(name, what, z, Gamma if what == "rate" else Gaussian)
+    want(name, what, z, Gamma if what == "rate" else Gaussian, " (a Gaussian goes to log_rate=, a Gamma to rate=)")
     factor: Factor = Poisson() if what == "rate" else PoissonLog()
     likelihood(draft, name, factor, "rate" if what == "rate" else "z", z, {"count": _counts(name, observed)})
 
@@ -119,7 +119,7 @@ def binomial(draft: Draft, name: str, n: Any, p: Any, observed: Any) -> None:
     fixed = draft.mixes(name) and not isinstance(p, Quantity)  # which leaves to infer which component it is
     if not isinstance(p, Quantity) and not fixed:
         raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
-    p = check_probability(name, "p", p) if fixed else want(name, "p", p, Beta)
+    p = check_probability(name, "p", p) if fixed else want(name, "p", p, Beta, " (a Gaussian goes to logit=)")
     trials, counts = check_counts(name, "n", n), _counts(name, observed)
     if np.isnan(trials).any():
         raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")

@@ -181,6 +181,9 @@ def log(draft: Draft, x: object) -> Quantity:
     return derived(draft, f"log({g.name})", Log(), {"x": g}, {}, Kind(Gaussian))
 
 
+_DRAW = ' (for the probability of it, draw: s = posterior.sample(10_000); (s["a"] > s["b"]).mean())'
+
+
 def greater(draft: Draft, a: Any, b: Any, less: bool = False) -> Quantity:
     """The event ``a > b``, written ``b < a`` if `less`."""
     label = f"{shown(b)} < {shown(a)}" if less else f"{shown(a)} > {shown(b)}"
@@ -191,7 +194,7 @@ def greater(draft: Draft, a: Any, b: Any, less: bool = False) -> Quantity:
                     f"{label}: {x.name!r} is a Gamma variable, and comparisons take Gaussian ones; compare its logarithm, "
                     f"model.log({x.name}) > np.log(bound), which is the same event"
                 )
-            want(label, "argument", x, Gaussian)
+            want(label, "argument", x, Gaussian, _DRAW if x.family is Beta else "")
     gap = subtract(draft, a, b)
     known = known_rows(gap)
     if known is not None and (known == 0).any():

@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Stack
-from heliograph.families import Family, Gaussian, MultivariateGaussian
+from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.affine import combine, expand, product_node, scaled, whole
 from heliograph.graph.check import check_matrix, check_number
 from heliograph.graph.draft import Draft
@@ -23,6 +23,10 @@ __all__ = ["add", "dot", "express", "known_rows", "scale", "shown", "stack", "st
 
 _LONGEST = 100  # characters of an expression's name
 _LINEAR: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian)
+_HINTS: dict[type[Family], str] = {
+    Gamma: " (a Gamma variable can be multiplied; 1 + s for a scale or a shape takes a hyper-parameter, s = model.log_normal(...))",
+    Beta: " (for what is computed from probabilities, such as 1 - p or a difference, draw: posterior.sample)",
+}
 
 
 # ---- sums --------------------------------------------------------------------------------------------------------
@@ -36,10 +40,14 @@ def subtract(draft: Draft, a: Any, b: Any) -> Quantity:
     return _sum(draft, a, b, -1.0, "-")
 
 
+def _hint(x: Quantity) -> str:
+    return _HINTS.get(x.family, "")
+
+
 def scale(draft: Draft, a: Quantity, constant: Any) -> Quantity:
     """``a * constant``, for scalars entry by entry."""
     label = f"({a.name} * {shown(constant)})"
-    want(label, "argument", a, _LINEAR)
+    want(label, "argument", a, _LINEAR, _hint(a))
     constant = check_number(label, "constant", constant)
     if a.node.dimension is not None and constant.ndim:
         raise ModelError(f"vector {a.name!r} can be scaled by a number only; use a matrix product for more")
@@ -58,7 +66,7 @@ def _sum(draft: Draft, a: Any, b: Any, sign: float, word: str) -> Quantity:
 def _form(x: Any, other: Any, word: str) -> Affine:
     """A variable or a constant as an affine expression, to be added to `other`."""
     if isinstance(x, Quantity):
-        want(f"{shown(x)} {word} {shown(other)}", "argument", x, _LINEAR)
+        want(f"{shown(x)} {word} {shown(other)}", "argument", x, _LINEAR, _hint(x))
         if isinstance(other, Quantity) and (x.family, x.node.dimension) != (other.family, other.node.dimension):
             raise UnsupportedError(
                 f"{x.name!r} {word} {other.name!r}: both must be scalars or vectors of one dimension"

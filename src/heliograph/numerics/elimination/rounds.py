@@ -9,6 +9,8 @@ import numpy as np
 __all__ = ["independent_set", "neighbours_of"]
 
 _SMALL = 4096.0  # entries of a clique's table up to which it is taken in any order
+_PAIR = 32768.0  # the same of a variable with two neighbours: its sum is a product of matrices, and joins nobody else
+_ALL_PAIRS = 3e8  # entries of all of these up to which it takes less time than a round for the two ends of every chain
 _AT_ONCE = 2e7  # entries of all tables of one round
 
 
@@ -30,7 +32,7 @@ def independent_set(
     log_card = np.log(cards)
     log_size = log_card + np.bincount(a, weights=log_card[b], minlength=n)
     own = log_size[alive]
-    allowed = own <= max(float(own.min()), np.log(_SMALL)) + 1e-9
+    allowed = _allowed(own, np.bincount(a, minlength=n)[alive])
     open_ = np.zeros(n, dtype=bool)
     open_[alive[allowed]] = True
     # the smallest first; among equals every second one, which halves a chain that is written in its order
@@ -60,6 +62,15 @@ def independent_set(
     n_fitting = max(1, int(np.searchsorted(np.cumsum(np.exp(size[order])), _AT_ONCE)))
     order = np.sort(order[:n_fitting])
     return found[order], size[order]
+
+
+def _allowed(log_size: np.ndarray, degree: np.ndarray) -> np.ndarray:
+    """The variables that may go now, by the sizes of their cliques and the numbers of their neighbours."""
+    limit = np.full(len(log_size), np.log(_SMALL))
+    inner = (degree <= 2) & (log_size <= np.log(_PAIR))
+    if np.exp(log_size[inner]).sum() <= _ALL_PAIRS:
+        limit[inner] = np.log(_PAIR)
+    return log_size <= np.maximum(float(log_size.min()), limit) + 1e-9
 
 
 def neighbours_of(chosen: np.ndarray, edges: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -15,6 +15,7 @@ from heliograph.numerics.elimination.plan import Group, Part, Plan
 
 __all__ = ["Marginals", "gathered", "rows_first", "rows_last", "scattered", "solve"]
 
+_BLAS = 8  # categories from which on products of matrices are faster one by one
 _UNRESOLVED = 1e-250  # a sum of products below this is taken again in logarithms
 
 
@@ -78,7 +79,7 @@ def _summed(group: Group, values: list[np.ndarray]) -> tuple[np.ndarray, _Whole 
         left, right = _sides(group, values)
         top_l, top_r = _finite(left.max(axis=0)), _finite(right.max(axis=0))
         left, right = np.exp(left - top_l), np.exp(right - top_r)
-        total = np.einsum("vam,vbm->abm", left, right)
+        total = _contracted(left, right)
         if total.min() > _UNRESOLVED:
             return np.log(total) + (top_l[:, None] + top_r), _Paired(left, right, total)
     table = np.zeros((*group.shape, group.size))
@@ -114,6 +115,14 @@ def gathered(part: Part, values: np.ndarray, table: np.ndarray) -> None:
     table[..., part.target] += rows.reshape(shape)
 
 
+def _contracted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """``sum_k x[k, i, m] y[k, j, m]``, (i, j, m): a product of matrices for every m."""
+    if len(x) < _BLAS:
+        return np.einsum("kim,kjm->ijm", x, y)
+    rows = np.ascontiguousarray(x.transpose(2, 1, 0)) @ np.ascontiguousarray(y.transpose(2, 0, 1))
+    return np.ascontiguousarray(rows.transpose(1, 2, 0))
+
+
 def _finite(top: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(top), top, 0.0)
 
@@ -131,11 +140,11 @@ def _spread(state: _Whole | _Paired, below: np.ndarray, parts: list[Part], found
     for part in parts:
         if 2 in part.axes:
             if right is None:
-                right = state.right * np.einsum("vam,abm->vbm", state.left, weight)
+                right = state.right * _contracted(state.left.transpose(1, 0, 2), weight)
             flat, belief = tuple(min(k, 1) for k in part.axes), right
         else:
             if left is None:
-                left = state.left * np.einsum("vbm,abm->vam", state.right, weight)
+                left = state.left * _contracted(state.right.transpose(1, 0, 2), weight.transpose(1, 0, 2))
             flat, belief = part.axes, left
         scattered(part._replace(axes=flat), _sum_to(belief, flat), found[part.source])
 

@@ -118,7 +118,7 @@ def _extend(
             t = statistics_of(some, frame, rows, drawn.u, drawn.v, drawn.edge)
             add(sums, rows, first, drawn.log_weights, t, len(own))
             if reached is not None:
-                note(reached, some, rows, drawn, t, sums.unit, sums.blocks)
+                note(reached, some, rows, drawn, t, sums.unit, sums.blocks, supply.n_replicates * per_replicate)
     if pool is not None and storing:
         pool.keep(some, kept, supply.n_replicates)
     assert frame is not None

@@ -2,9 +2,9 @@
 
 ``z * (1 + noise)`` seen near -1 is z near -1, or a positive z whose noise is four deviations below its mean. The second holds a
 thousandth of the mass and a tenth of the variance, and of 16,384 draws two show it, or none: then no spread of draws and no tail of
-weights tells of it. But every draw shows how near its output came. The inputs are sorted into shells by the size of what
-is averaged there, and in each shell the draws that came nearest say how many would reach the best output there is, and by
-that how much of an expectation may be missing (docs/decisions/0057-outcomes-too-rare-to-be-drawn.md).
+weights tells of it. But every draw shows how near its output came. Draws are sorted into classes by what each would add if its
+output were the best there is, and in each class those that came nearest say how many would reach it, and by that how much of an
+expectation may be missing (docs/decisions/0057-outcomes-too-rare-to-be-drawn.md).
 """
 
 from __future__ import annotations
@@ -12,42 +12,45 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from heliograph.oracles.frames import Frame
+from heliograph.oracles.importance.sums import FIRST
 from heliograph.oracles.importance.weighing import Draws
 from heliograph.oracles.problem import Problem, log_inputs
 
 __all__ = ["Reached", "note", "nothing_reached", "with_unseen"]
 
-_EDGES = np.array(
-    [16.0, 64.0, 256.0]
-)  # of the shells, in mean sizes of a statistic: 4, 8, 16 deviations for a Gaussian
-_NEAREST = 16  # draws of a shell by whose distances it is judged
+_EDGES = 0.003 * 4.0 ** np.arange(10)  # of the classes: what a draw would add to a statistic, in its mean size
+_NEAREST = 16  # draws of a class by whose distances it is judged
 _AT_MOST = (
     0.7  # of one draw: with none seen there were fewer than three in 95 % of cases, and twenty times this covers those
 )
 _HALF = 0.5  # of one draw, as for the value itself
 _SEEN = 5.0  # a discrete output of that much less weight than the best has been seen
-_HEAVY = 0.5  # tails are taken to fall off half as fast as they seem to
+_HEAVY = 0.2  # tails are taken to fall off at a fifth of the power that they seem to
 _NEVER = 50.0  # nats between a proposal and the messages, beyond which a place does not count
 
 
 class Reached(NamedTuple):
-    """Arrays that `note` changes in place: the shells of each input's port, or one that holds all if there is no input."""
+    """Arrays that `note` changes in place: the classes of each input's port, and last those of the output."""
 
-    nearest: np.ndarray  # (n, ports, shells, K), the smallest distances from the best output, in its deviations
-    count: np.ndarray  # (n, ports, shells)
-    ratio: np.ndarray  # (n, ports, shells), summed density of the inputs' messages over that of the proposal
-    size: np.ndarray  # (n, shells, Q), that times the sizes of the statistics, by the shells of their own port
+    nearest: np.ndarray  # (n, ports, classes, K), the smallest distances from the best output, in its deviations
+    count: np.ndarray  # (n, ports, classes)
+    ratio: np.ndarray  # (n, ports, classes), summed density of the inputs' messages over that of the proposal
+    size: np.ndarray  # (n, classes, Q), that times the sizes of the statistics, by the classes of their own port
+    log_unit: np.ndarray  # (n,), about the log of the sum of all weights that there will be; NaN before the first draws
 
 
 def nothing_reached(problem: Problem, blocks: tuple[slice, ...]) -> Reached | None:
     """Nothing drawn yet; None for a function without noise, whose outcomes are where its inputs are."""
     if not problem.sampler.stochastic:
         return None
-    places = problem.n, max(1, len(problem.inputs)), len(_EDGES) + 1
+    n = problem.n
+    places = n, len(problem.inputs) + 1, len(_EDGES)
     nearest = np.full((*places, _NEAREST), np.inf)
-    return Reached(nearest, np.zeros(places), np.zeros(places), np.zeros((problem.n, places[2], blocks[-1].stop)))
+    size = np.zeros((n, len(_EDGES), blocks[-1].stop))
+    return Reached(nearest, np.zeros(places), np.zeros(places), size, np.full(n, np.nan))
 
 
 def note(
@@ -58,39 +61,60 @@ def note(
     statistics: np.ndarray,
     unit: np.ndarray,
     blocks: tuple[slice, ...],
+    n_draws: int,
 ) -> None:
-    """Add draws of some rows, whose statistics have the mean sizes `unit` (n, Q); the messages are those of these rows."""
+    """Add draws of some rows, whose statistics have the mean sizes `unit` (n, Q); the messages are those of these rows.
+
+    `n_draws` are those that each row will have.
+    """
+    log_highest = problem.output.axis.log_highest(problem.output.message)
+    new = np.isnan(reached.log_unit[rows])
+    if new.any():
+        first = drawn.log_weights[new, :FIRST]
+        with np.errstate(divide="ignore"):  # a row may have no weight yet
+            reached.log_unit[rows[new]] = logsumexp(first, axis=1) + np.log(n_draws / first.shape[1])
     log_ratio = log_inputs(problem, drawn.u) - drawn.log_q  # -inf where the function gave no value
     ratio = np.exp(np.minimum(log_ratio, _NEVER))
-    with np.errstate(invalid="ignore"):
-        missing = problem.output.axis.log_highest(problem.output.message)[:, None] - (drawn.log_weights - log_ratio)
-    distance = np.sqrt(2 * np.maximum(np.where(np.isnan(missing), np.inf, missing), 0.0))
-    if not problem.inputs:
-        _add(reached, rows, 0, 0, distance, ratio, np.full(len(rows), distance.shape[1]))
-    for j, block in enumerate(blocks[: len(problem.inputs)]):
+    with np.errstate(invalid="ignore"):  # the best may be unknown, or nothing have a weight
+        share = np.exp(np.minimum(log_ratio + (log_highest - reached.log_unit[rows])[:, None], _NEVER))
+        missing = log_highest[:, None] - (drawn.log_weights - log_ratio)
+    share = np.where(np.isfinite(log_highest)[:, None], share, 0.0)
+    for j, block in enumerate(blocks[: len(problem.inputs) + 1]):
         size = np.abs(statistics[:, :, block])
-        relative = np.maximum.reduce([size[:, :, k] / u[:, None] for k, u in enumerate(unit[rows, block].T)])
-        shell = (relative[..., None] > _EDGES).sum(axis=-1)
-        for b in range(int(shell.min()), int(shell.max()) + 1):
-            here = shell == b
-            some = ratio * here
-            _add(reached, rows, j, b, np.where(here, distance, np.inf), some, here.sum(axis=1))
-            reached.size[rows, b, block] += (some[:, None, :] @ size)[:, 0]
+        adds = share
+        if j < len(problem.inputs):
+            adds = share * np.maximum.reduce([size[:, :, k] / u[:, None] for k, u in enumerate(unit[rows, block].T)])
+        i, s = np.nonzero(adds > _EDGES[0])
+        if len(i):
+            which = np.searchsorted(_EDGES, adds[i, s]) - 1
+            distance = np.sqrt(2 * np.maximum(np.where(np.isnan(missing[i, s]), np.inf, missing[i, s]), 0.0))
+            _add(reached, rows, j, i * len(_EDGES) + which, distance, ratio[i, s], size[i, s], block)
 
 
 def _add(
     reached: Reached,
     rows: np.ndarray,
     port: int,
-    shell: int,
+    group: np.ndarray,
     distance: np.ndarray,
     ratio: np.ndarray,
-    count: np.ndarray,
+    size: np.ndarray,
+    block: slice,
 ) -> None:
-    both = np.concatenate([reached.nearest[rows, port, shell], distance], axis=1)
-    reached.nearest[rows, port, shell] = np.partition(both, _NEAREST - 1, axis=1)[:, :_NEAREST]
-    reached.count[rows, port, shell] += count
-    reached.ratio[rows, port, shell] += ratio.sum(axis=1)
+    """Add draws (m,) with sizes (m, q), sorted into groups by row and class."""
+    n, k = len(rows), len(_EDGES)
+    count = np.bincount(group, minlength=n * k)
+    order = np.lexsort((distance, group))
+    rank = np.arange(len(group)) - (np.cumsum(count) - count)[group[order]]
+    best = order[rank < _NEAREST]
+    new = np.full((n * k, _NEAREST), np.inf)
+    new[group[best], rank[rank < _NEAREST]] = distance[best]
+    both = np.concatenate([reached.nearest[rows, port], new.reshape(n, k, _NEAREST)], axis=2)
+    reached.nearest[rows, port] = np.sort(both, axis=2)[:, :, :_NEAREST]
+    reached.count[rows, port] += count.reshape(n, k)
+    reached.ratio[rows, port] += np.bincount(group, ratio, minlength=n * k).reshape(n, k)
+    sums = [np.bincount(group, ratio * column, minlength=n * k) for column in size.T]
+    reached.size[rows, :, block] += np.stack(sums, axis=-1).reshape(n, k, -1)
 
 
 def with_unseen(
@@ -116,12 +140,10 @@ def with_unseen(
         if not port.axis.discrete:
             share = unseen[:, j, :, None] * reached.ratio[:, j, :, None]
             moved = unseen[:, j, :, None] * reached.size[:, :, blocks[j]] / (1 + share)
-            squares = np.minimum(
-                moved**2, 2 * moved
-            )  # beyond two units a KL grows as a variance does, not as its square
+            # beyond two units a KL grows as a variance does, not as its square
+            squares = np.minimum(moved**2, 2 * moved)
             found[j] = found[j] + squares.sum(axis=1)[:, :, None] * np.eye(moved.shape[2])
-    nearest = np.sort(reached.nearest[:, 0].reshape(problem.n, -1), axis=1)[:, :_NEAREST]  # of all draws
-    share = best * _how_many(nearest, discrete) * reached.ratio[:, 0].sum(axis=1) / reached.count[:, 0].sum(axis=1)
+    share = (unseen[:, -1] * reached.ratio[:, -1]).max(axis=1)
     found[-1] = found[-1] + _of_output(problem, frame, mean[:, blocks[len(found) - 1]], share / (1 + share))
     return tuple(found)
 
@@ -129,11 +151,10 @@ def with_unseen(
 def _how_many(nearest: np.ndarray, discrete: bool) -> np.ndarray:
     """How many draws of the best output there may have been without one being seen, by the `nearest` on the last axis.
 
-    The number of draws within a distance is taken to fall as a power of it, which the nearest ones tell; and at least in
-    proportion, for noise does not become more likely the farther it has to reach. Of a discrete output nothing can be said
+    The number of draws within a distance is taken to fall as a power of it, a part of which the nearest ones tell; and at least
+    in proportion, for noise does not become more likely the farther it has to reach. Of a discrete output nothing can be said
     by what came near.
     """
-    nearest = np.sort(nearest, axis=-1)
     if discrete:
         return np.where(nearest[..., 0] ** 2 > 2 * np.log(_SEEN), _HALF, 0.0)
     known = np.isfinite(nearest)

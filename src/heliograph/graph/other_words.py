@@ -1,0 +1,52 @@
+"""Words of other libraries, and what they are called here."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from heliograph.families import Gamma
+from heliograph.graph.variable import ModelLike, Variable, as_symbol
+
+__all__ = ["as_known", "no_attribute", "no_word"]
+
+_HERE = {
+    "normal": "gaussian",
+    "multivariate_normal": "gaussian(..., covariance=)",
+    "mv_normal": "gaussian(..., covariance=)",
+    "halfnormal": "half_normal",
+    "halfcauchy": "half_cauchy",
+    "lognormal": "log_normal",
+    "studentt": "student_t",
+    "student": "student_t",
+    "inverse_gamma": "gamma, as precision=",
+    "lkj_cholesky": "lkj",
+    "inverse_wishart": "wishart, as precision=",
+    "categorical_logits": "categorical(..., logits=)",
+    "discrete": "categorical",
+    "cauchy": "student_t(..., dof=1)",
+    "deterministic": "a plain expression, such as a + b * x",
+    "sample": "infer, and then posterior.sample",
+    "fit": "infer",
+    "potential": "attach or constrain",
+    "factor": "attach or constrain",
+    "gaussian_process": "gp",
+    "random_walk": "chain",
+    "zero_inflated_poisson": "mixture with a function of k",
+}
+
+
+def no_word(name: str) -> str:
+    """The sentence for a word that a model does not have."""
+    here = _HERE.get(name.lower()) or _HERE.get(name.lower().replace("_", ""))
+    there = f"; here it is called {here}" if here else ""
+    return f"a model has no word {name!r}{there}" + ("" if here else "; docs/reference.md lists them all")
+
+
+def no_attribute(self: Any, name: str) -> NoReturn:
+    """What a model does for an attribute that it does not have."""
+    raise AttributeError(no_word(name))
+
+
+def as_known(model: ModelLike, value: Any) -> Any:
+    """What stands where a number is wanted: a Gamma variable there is integrated over, like any hyper-parameter."""
+    return as_symbol(model, value) if isinstance(value, Variable) and value.family is Gamma else value
