@@ -25,7 +25,7 @@ from heliograph.engine.properness import allowed_step
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import judged_by_audits, status
-from heliograph.engine.sweep_info import SweepInfo
+from heliograph.engine.sweep_info import AHEAD, SweepInfo
 from heliograph.engine.table_start import start_tables
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.trace import Trace
@@ -215,7 +215,8 @@ class Run:
         """Nats that the beliefs may still move; where fresh draws never stop moving them, those of the last two sweeps."""
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
-        return max(still_to_go(new, old, older, self._jointly), self._heading.ahead(new))
+        near = still_to_go(new, old, older, self._jointly)
+        return near if near > AHEAD * self._limit else max(near, self._heading.ahead(new))
 
     def _undamped_change(self, beliefs: list[Family]) -> float:
         """The change of one more sweep without damping; black boxes repeat their messages of this sweep."""
