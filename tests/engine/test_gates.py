@@ -367,7 +367,46 @@ def test_what_has_one_run_only_is_refused_for_gates():
     with pytest.raises(hg.ModelError, match="no hyper-parameters"), model.when(s):
         model.half_normal("scale", 1.0)
     with pytest.raises(hg.ModelError, match="NaN"):
-        posterior.predict("y")
+        posterior.predict("y", x=[1.0])
     model.gaussian("z", common, sd=model.half_normal("scale", 1.0), observed=1.0)
     with pytest.raises(hg.ModelError, match="no hyper-parameters"):
         model.infer()
+
+
+@pytest.mark.parametrize("n", [1, 3, 20])
+def test_predictions_and_likelihoods_are_averages_over_the_branches(n):
+    """A coin that is fair or not: the next toss, and each of the old ones, have the average of both branches' probabilities."""
+    y = (np.random.default_rng(n).random(n) < 0.8).astype(float)
+    heads = y.sum()
+    model = hg.Model()
+    biased = model.bernoulli("biased", 0.5)
+    with model.when(biased):
+        p = model.beta("p", 1.0, 1.0)
+        model.bernoulli("toss", p, observed=y)
+    with model.when(~biased):
+        model.bernoulli("toss", 0.5, observed=y)
+    posterior = model.infer()
+    log_w = np.array([n * np.log(0.5), betaln(1 + heads, 1 + n - heads)])
+    weight = np.exp(log_w[1] - logsumexp(log_w))
+    chance = weight * (1 + heads) / (n + 2) + (1 - weight) * 0.5
+    assert posterior.log_likelihood(pointwise=True)["toss"] == pytest.approx(
+        np.log(np.where(y == 1, chance, 1 - chance)), abs=1e-6
+    )
+    assert posterior.log_likelihood() == pytest.approx(np.log(np.where(y == 1, chance, 1 - chance)).sum(), abs=1e-5)
+    again = posterior.predict("toss", draws=20_000, seed=1)
+    assert again.samples.shape == (20_000, n)
+    assert again.mean == pytest.approx(chance, abs=0.015)
+    assert posterior.predict(p, draws=500).mean == pytest.approx((1 + heads) / (n + 2), abs=0.05)  # where there is a p
+    with pytest.raises(hg.ModelError, match="no branch"):
+        posterior.predict("nothing")
+
+
+def test_counts_under_gates_are_predicted():
+    model = hg.Model()
+    high = model.bernoulli("high", 0.5)
+    for value, rate in ((True, 20.0), (False, 2.0)):
+        with model.when(high if value else ~high):
+            model.poisson("count", model.gamma("rate", 50.0, 50.0 / rate), observed=[19.0, 22.0])
+    posterior = model.infer()
+    assert float(posterior[high].p) > 0.999
+    assert posterior.predict("count").mean == pytest.approx((50 + 41) / (2.5 + 2), rel=0.02)

@@ -140,7 +140,7 @@ NO_UNITS = {
 }
 
 # black boxes have no ports until they are made (their laws are those of operators and oracles), and a base has none at all
-NO_PORTS = {"BlackBox", "JointBox", "OfScore", "OfVector"}
+NO_PORTS = {"BlackBox", "BoxWithTerm", "JointBox", "OfScore", "OfVector"}
 
 # factors whose integrals take the longest, and are put to fewer messages
 LONG = ("mixture", "softmax")

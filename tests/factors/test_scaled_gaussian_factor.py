@@ -68,3 +68,12 @@ def test_a_common_scale_of_many_effects_is_that_of_a_grid():
     assert posterior.converged
     np.testing.assert_allclose(posterior[s].mean, mean, atol=0.05 * sd)
     np.testing.assert_allclose(posterior[s].sd, sd, rtol=0.05)
+
+
+def test_a_number_that_is_exactly_0_stays_0_and_a_product_of_0_says_nothing():
+    zero, free = Gaussian.point_mass(np.zeros(1)), Gaussian.uniform((1,))
+    sent = ScaledGaussian().message("out", {"scale": Gamma(np.array([2.0]), 1.0), "x": zero, "out": free})
+    assert sent.is_point.all() and float(sent.mean[0]) == 0.0
+    incoming = {"scale": Gamma(np.array([1.1]), 0.3), "x": Gaussian(np.array([15.0]), 45.0), "out": zero}
+    assert all(ScaledGaussian().message(to, incoming).is_uniform.all() for to in ("scale", "x"))
+    assert np.isposinf(ScaledGaussian().log_z(incoming)).all()

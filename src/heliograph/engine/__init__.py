@@ -7,7 +7,8 @@ of a run. `properness`, `pace`, `convergence` and `stopping` decide what is stor
 runs the branches of a model with gates, `partition` sweeps a part of the data against a boundary.
 """
 
-from heliograph.engine.gated.posterior import Branch, GatedPosterior
+from heliograph.engine.gated.branch import Branch
+from heliograph.engine.gated.posterior import GatedPosterior
 from heliograph.engine.loop import Step, infer, steps
 from heliograph.engine.model import Model
 from heliograph.engine.nested.posterior import IntegratedPosterior

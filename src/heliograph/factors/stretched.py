@@ -22,7 +22,7 @@ class ScaledGaussian(Factor):
     """``out = scale x`` for a Gamma scale and a Gaussian x.
 
     Exact where the scale is a point mass, and forwards to a uniform out. Where an incoming message leaves no normalisable
-    tilted distribution (an improper scale, x or out beside unknown others) the message sent is uniform.
+    tilted distribution (an improper scale, x or out beside unknown others, an out of exactly 0) the message sent is uniform.
 
     >>> scale, x = Gamma(4.0, 2.0), Gaussian(1.0, 0.5)
     >>> sent = ScaledGaussian().message("out", {"scale": scale, "x": x, "out": Gaussian.uniform()})
@@ -96,5 +96,5 @@ def _exact(to: str, scale: Gamma, x: Gaussian, out: Gaussian) -> tuple[np.ndarra
     s, w = np.where(free, scale.mean, 1.0), np.where(free, scale.variance, 1.0)
     m, v = np.where(free, x.mean, 0.0), np.where(free, x.variance, 1.0)
     tau = 1.0 / (w * m**2 + (s**2 + w) * v)
-    forward = Gaussian.from_naturals((s * m * tau, tau))
+    forward = Gaussian.with_points_at(np.isinf(tau), np.zeros(tau.shape), (s * m * tau, tau))  # x is 0, and so is out
     return at | free, stretch(x, c).where(at, forward)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from heliograph.engine.gated.posterior import Branch, GatedPosterior
+from heliograph.engine.gated.branch import Branch
+from heliograph.engine.gated.posterior import GatedPosterior
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
 from heliograph.errors import ContradictionError, ModelError

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from heliograph.engine.gated.branch import Branch, mixed_log_likelihood, posterior_of, predicted_by
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.predicting import check_draws
+from heliograph.engine.predicting import Prediction, check_draws
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.showing import digests_of
@@ -20,65 +20,11 @@ from heliograph.errors import ModelError
 from heliograph.families import Bernoulli, Categorical, Family, Mixture
 from heliograph.graph.builder import Builder
 from heliograph.graph.records import Graph, Node
-from heliograph.graph.replay import Replay
 from heliograph.graph.variable import Variable
 
-__all__ = ["Branch", "GatedPosterior"]
+__all__ = ["GatedPosterior"]
 
 _SHOWN = 8  # branches in a summary
-
-
-@dataclass(frozen=True, eq=False)
-class Branch:
-    """One combination of the switches' values.
-
-    Attributes
-    ----------
-    switches
-        Their values by node; `values` has them by name.
-    probability, log_evidence
-        Of the branch given the data, and of the data and the switches' values together.
-    posterior, model
-        What EP found, and the model that it ran on; None where the branch is impossible.
-    """
-
-    switches: Mapping[Node, int]
-    probability: float
-    log_evidence: float
-    posterior: Posterior | None
-    model: Replay | None
-
-    @property
-    def values(self) -> dict[str, int]:
-        """The values of the switches by name."""
-        return {node.name: value for node, value in self.switches.items()}
-
-    @property
-    def words(self) -> str:
-        """The values of the switches in words."""
-        return " and ".join(f"{name} = {value}" for name, value in self.values.items())
-
-    def has(self, x: Variable | str) -> bool:
-        """Whether a variable, or one of this name, is part of the branch."""
-        if self.posterior is None or self.model is None:
-            return False
-        return x in self.posterior if isinstance(x, str) else self.model.has(x)
-
-    def __getitem__(self, x: Variable | str) -> Family:
-        if self.posterior is None or self.model is None:
-            raise ModelError(f"the branch {self.words} is impossible and has no beliefs")
-        if not self.has(x):
-            raise ModelError(f"the branch {self.words} has no variable {x if isinstance(x, str) else x.name!r}")
-        return self.posterior[x if isinstance(x, str) else self.model.variable(x)]
-
-    def covariance(self, a: Variable, b: Variable) -> np.ndarray:
-        """The joint covariance of two variables or expressions in this branch."""
-        if self.posterior is None or self.model is None:
-            raise ModelError(f"the branch {self.words} is impossible and has no beliefs")
-        return self.posterior.covariance(self.model.variable(a), self.model.variable(b))
-
-    def __repr__(self) -> str:
-        return f"Branch({self.words}: probability {self.probability:.4g}, log evidence {self.log_evidence:.6g})"
 
 
 class GatedPosterior(ReadablePosterior):
@@ -100,7 +46,9 @@ class GatedPosterior(ReadablePosterior):
         self._digests = digests_of(model.graph.snapshot())
         open_ = [b for b in branches if b.posterior is not None and not b.posterior.converged]
         self.converged = not open_
-        self.status = "converged" if not open_ else "; ".join(f"where {b.words}: {_of(b).status}" for b in open_)
+        self.status = (
+            "converged" if not open_ else "; ".join(f"where {b.words}: {posterior_of(b).status}" for b in open_)
+        )
 
     @property
     def best(self) -> Branch:
@@ -115,17 +63,17 @@ class GatedPosterior(ReadablePosterior):
     @property
     def graph(self) -> Graph:
         """The graph of the run in the most probable branch."""
-        return _of(self.best).graph
+        return posterior_of(self.best).graph
 
     @property
     def trace(self) -> Trace:
         """The history of the run in the most probable branch."""
-        return _of(self.best).trace
+        return posterior_of(self.best).trace
 
     @property
     def unsent(self) -> Unsent:
         """The messages that could not be computed in the most probable branch."""
-        return _of(self.best).unsent
+        return posterior_of(self.best).unsent
 
     @property
     def n_sweeps(self) -> int:
@@ -229,7 +177,7 @@ class GatedPosterior(ReadablePosterior):
         """The names of the switches, then of the variables that are unobserved in some branch."""
         found = dict.fromkeys(self._switches)
         for b in self._possible:
-            found |= dict.fromkeys(_of(b))
+            found |= dict.fromkeys(posterior_of(b))
         return iter(found)
 
     def as_prior(self) -> Mapping[str, Family]:
@@ -249,16 +197,35 @@ class GatedPosterior(ReadablePosterior):
         parts: list[tuple[dict[str, Any], int]] = []
         for b, count in zip(self._possible, counts.tolist(), strict=True):
             if count:
-                known = {name: b[name].sample(rng, count) for name in names if b.has(name) and name not in set(_of(b))}
-                parts.append(({**known, **_of(b).sample(count, seed=rng), **b.values}, count))
+                known = {
+                    name: b[name].sample(rng, count)
+                    for name in names
+                    if b.has(name) and name not in set(posterior_of(b))
+                }
+                parts.append(({**known, **posterior_of(b).sample(count, seed=rng), **b.values}, count))
         return {name: _drawn([(part.get(name), m) for part, m in parts], name)[order] for name in names}
 
-    def predict(self, target: Variable | str, **_: Any) -> Any:
-        """Refused: rows to be predicted are written into the model, as unobserved entries."""
-        raise ModelError(
-            "a posterior over gates predicts what the model has: write the rows to be predicted into it, as NaN among the "
-            f"observed values, and ask for posterior[{target if isinstance(target, str) else target.name!r}]"
-        )
+    def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
+        """Draws of a variable once more: a branch for each, by its probability, and what the branch says of it.
+
+        Of a variable that only some branches have, given that one of these holds.
+        """
+        name = self._checked(target)
+        if data:
+            raise ModelError(
+                "a posterior over gates predicts for the data that its model has: write the rows to be predicted into it, as "
+                f"NaN among the observed values, and ask for posterior[{name!r}]"
+            )
+        there = [b for b in self._possible if b.knows(target)]
+        return predicted_by(np.random.default_rng(seed), there, target, name, check_draws(draws))
+
+    def log_likelihood(self, pointwise: bool = False) -> Any:
+        """``log E p(y_i | parents)`` under the posterior: its sum, or with `pointwise` an array for every observed variable.
+
+        The expectation is over the branches, too; of a variable that only some have, over these.
+        """
+        found = mixed_log_likelihood(self._possible)
+        return found if pointwise else float(sum(np.nansum(a) for a in found.values()))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the beliefs to a file of JSON and arrays, which `load_posterior` reads back without the model."""
@@ -272,11 +239,6 @@ class GatedPosterior(ReadablePosterior):
 
     def __repr__(self) -> str:
         return f"GatedPosterior({', '.join(self)}; {len(self.branches)} branches, the best {self.best.words})"
-
-
-def _of(branch: Branch) -> Posterior:
-    assert branch.posterior is not None
-    return branch.posterior
 
 
 def _drawn(parts: Sequence[tuple[Any, int]], name: str) -> np.ndarray:

@@ -7,7 +7,7 @@
 
 from heliograph.engine.predicting.draws import drawn
 from heliograph.engine.predicting.likelihood import pointwise_log_likelihood
-from heliograph.engine.predicting.predict import Seed, Source, check_draws, predicted, sampled
+from heliograph.engine.predicting.predict import Seed, Source, check_draws, predicted, predicted_in, sampled
 from heliograph.engine.predicting.prediction import Prediction, joined_predictions
 from heliograph.engine.predicting.script import Script
 
@@ -21,5 +21,6 @@ __all__ = [
     "joined_predictions",
     "pointwise_log_likelihood",
     "predicted",
+    "predicted_in",
     "sampled",
 ]

@@ -19,7 +19,7 @@ from heliograph.graph.symbols import Values
 from heliograph.graph.tape import named_calls, replayed, rewritten, touched
 from heliograph.graph.variable import Variable
 
-__all__ = ["Seed", "Source", "check_draws", "predicted", "sampled"]
+__all__ = ["Seed", "Source", "check_draws", "predicted", "predicted_in", "sampled"]
 
 Seed = int | np.random.Generator | np.random.SeedSequence
 
@@ -53,15 +53,20 @@ def predicted(
     """
     script = _usable(source.script, target, data)
     with _with_data(script, data), replayed(_owner(script), _open(script, data), False, source.values) as draft:
-        reached = touched(script.calls, set(data))
-        kept = _kept(source, draft.graph, reached, rng, n)
-        forward = Forward(rng, draft.graph, kept, n)
-        if isinstance(target, Variable):
-            return _read(forward, target.node, target.entries(), target.shape)
-        node = _named(draft.graph, target)
-        if isinstance(node, Plate):
-            return _shaped(forward.of_plate(node, None), np.arange(node.size), node.shape)
-        return _read(forward, node, np.arange(node.size), node.shape)
+        return predicted_in(rng, source, draft.graph, target, touched(script.calls, set(data)), n)
+
+
+def predicted_in(
+    rng: np.random.Generator, source: Source, graph: Graph, target: Quantity | str, reached: set[str], n: int
+) -> Prediction:
+    """Draws of a variable of a graph as it was written; those in `reached` are drawn anew, the others from the posterior."""
+    forward = Forward(rng, graph, _kept(source, graph, reached, rng, n), n)
+    if isinstance(target, Quantity):
+        return _read(forward, target.node, target.entries(), target.shape)
+    node = _named(graph, target)
+    if isinstance(node, Plate):
+        return _shaped(forward.of_plate(node, None), np.arange(node.size), node.shape)
+    return _read(forward, node, np.arange(node.size), node.shape)
 
 
 def sampled(

@@ -41,8 +41,9 @@ class _Rows(NamedTuple):
 def tilt_of_scale(scale: Gamma, x: Gaussian, out: Gaussian, where: np.ndarray) -> StretchedTilt:
     """Integrate over the scale, given which everything is Gaussian, in the rows that are asked for and have an integral."""
     soft = scale.proper & ~scale.is_point & x.proper & out.proper & ~(x.is_point & out.is_point)
-    at_zero = out.is_point & (out.mean == 0)  # 1 / scale is left where out is 0, and nothing where x is 0 besides
-    valid = where & soft & ~(at_zero & ~(scale.naturals[0] > 0)) & ~(at_zero & x.is_point)
+    valid = (
+        where & soft & ~(out.is_point & (out.mean == 0))
+    )  # of which nothing is left but an infinite density of x at 0
     log_z, mean, gap = np.full(valid.shape, np.inf), np.ones(valid.shape), np.ones(valid.shape)
     units = _units(scale, x)
     whole = [np.asarray(f).reshape(-1) for f in _in_units(scale, x, out, *units)]
