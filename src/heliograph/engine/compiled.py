@@ -14,7 +14,7 @@ from heliograph.engine.schedule import Schedule, Task, plan, silent_tasks
 from heliograph.engine.tables import Rows
 from heliograph.graph.records import Graph, Node
 
-__all__ = ["CompiledModel", "compile_model"]
+__all__ = ["CompiledModel", "compile_model", "with_joint_parts"]
 
 
 class CompiledModel(NamedTuple):
@@ -63,12 +63,18 @@ class CompiledModel(NamedTuple):
         return shown if any(n.given for n in shown) else free
 
 
+def with_joint_parts(graph: Graph, structure: str = "auto", budget: float = 2.0) -> Graph:
+    """The same model with one plate for all that is kept joint."""
+    if structure == "factorised":
+        return graph
+    must = structure == "joint"
+    graph = with_blocks(with_pooled_samples(graph), must, budget)
+    return with_counts(with_discrete_blocks(graph, must))
+
+
 def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) -> CompiledModel:
     """Choose what is kept joint, the kind of every plate and the phase of every message."""
-    if structure != "factorised":
-        must = structure == "joint"
-        graph = with_blocks(with_pooled_samples(graph), must, budget)
-        graph = with_counts(with_discrete_blocks(graph, must))
+    graph = with_joint_parts(graph, structure, budget)
     plates = compile_plates(graph)
     schedule = plan(graph, lambda task: plates[task.plate].reads(task.to))
     in_loop = {*schedule.once, *schedule.sweep}

@@ -7,8 +7,11 @@ import pytest
 from scipy import stats
 
 import heliograph as hg
-from heliograph.engine.nested.points import Evaluator
+from heliograph.engine.compiled import compile_model, with_joint_parts
+from heliograph.engine.nested.frozen import change_of_blocks
+from heliograph.engine.nested.points import Evaluator, Frozen
 from heliograph.engine.options import InferOptions
+from heliograph.engine.run import Run
 from heliograph.graph.replay import Replay
 
 EFFECT = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
@@ -234,3 +237,35 @@ def test_what_is_remembered_from_value_to_value_changes_no_bit():
         keeping.points.clear()
         fresh = Evaluator(model, model.draft.hypers, InferOptions())
         assert keeping.at(np.array(u), False).log_density == fresh.at(np.array(u), False).log_density
+
+
+def test_the_change_of_blocks_at_fixed_messages_is_that_of_the_whole_evidence():
+    rng = np.random.default_rng(4)
+    n, groups = 40, rng.integers(0, 6, 40)
+    model = hg.Model()
+    s, rho = model.half_normal("s", 1.0), model.flat("rho", -1.0, 1.0)
+    x = model.chain("x", n, hg.Gaussian(0.0, 1.0), lambda before: model.gaussian("x", rho * before, sd=s))
+    pairs = model.gaussian("pairs", np.zeros(2), covariance=np.eye(2) * s**2, size=6)
+    model.poisson("y", log_rate=x + pairs[groups, 0] * rho + s * 0.3, observed=rng.poisson(2.0, n))
+    evaluator = Evaluator(model, model.draft.hypers, InferOptions())
+    point = evaluator.at(np.array([-0.3, 0.4]), False)
+    messages, step = point.posterior.messages(), np.array([0.02, -0.03])
+    compiled = compile_model(point.model.graph.snapshot())
+    frozen, graph = Frozen(compiled, messages), evaluator._replay(point.u + step).graph.snapshot()
+    change = change_of_blocks(compiled, frozen.tables, with_joint_parts(graph))
+    whole = Run(compile_model(graph), InferOptions(), messages).log_evidence()
+    assert change == pytest.approx(whole - point.posterior.log_evidence, abs=1e-9)
+    assert abs(change) > 1e-3
+
+
+def test_numbers_outside_blocks_are_seen():
+    model = hg.Model()
+    r = model.log_normal("r", 0.0, 1.0)
+    model.negative_binomial(
+        "y", log_mean=model.gaussian("z", 0.0, sd=1.0, size=3), dispersion=r, observed=[1.0, 4.0, 2.0]
+    )
+    evaluator = Evaluator(model, model.draft.hypers, InferOptions())
+    point = evaluator.at(np.array([0.5]), False)
+    frozen = Frozen(compile_model(point.model.graph.snapshot()), point.posterior.messages())
+    graph = evaluator._replay(np.array([0.6])).graph.snapshot()
+    assert change_of_blocks(frozen.compiled, frozen.tables, with_joint_parts(graph)) is None

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.engine.compiled import compile_model
+from heliograph.engine.compiled import CompiledModel, compile_model, with_joint_parts
 from heliograph.engine.nested.correcting import corrected_log_evidence
+from heliograph.engine.nested.frozen import change_of_blocks
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
 from heliograph.engine.stopping import after, changed_less_than
-from heliograph.engine.tables import Snapshot
+from heliograph.engine.tables import Snapshot, Tables
 from heliograph.errors import HeliographError, ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -28,7 +29,7 @@ from heliograph.graph.replay import Replay
 from heliograph.graph.symbols import Values
 from heliograph.numerics.remembering import Memory, remembering
 
-__all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
+__all__ = ["Effort", "Evaluator", "Frozen", "Point", "log_prior", "values_of"]
 
 _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
 _LOOSER = (
@@ -73,6 +74,15 @@ def log_prior(hypers: Sequence[Hyper], u: np.ndarray) -> float:
         total += float(h.prior.log_density(u[start : start + h.prior.n]))
         start += h.prior.n
     return total
+
+
+class Frozen:
+    """The messages that were found at one value, at which others are looked at."""
+
+    def __init__(self, compiled: CompiledModel, messages: Snapshot) -> None:
+        self.compiled, self.messages = compiled, messages
+        self.tables = Tables(compiled.graph)
+        self.tables.restore(messages, copy=False)
 
 
 class Effort(NamedTuple):
@@ -187,7 +197,7 @@ class Evaluator:
         if not gradient:
             return point
         derivatives = self._derivatives if first else self._slope
-        slope, bend = derivatives(u, posterior.messages(), point.log_density)
+        slope, bend = derivatives(u, Frozen(run.compiled, posterior.messages()), point.log_density)
         return replace(point, gradient=slope, bend=bend)
 
     def _replay(self, u: np.ndarray) -> Replay:
@@ -229,22 +239,31 @@ class Evaluator:
         return near.posterior.messages()
 
     # ---- the gradient at fixed messages ---------------------------------------------------------------------
-    def _derivatives(self, u: np.ndarray, messages: Snapshot, middle: float) -> tuple[np.ndarray, np.ndarray]:
+    def _derivatives(self, u: np.ndarray, frozen: Frozen, middle: float) -> tuple[np.ndarray, np.ndarray]:
         """Central differences of EP's log evidence at fixed messages: at a fixed point it does not change with them.
 
         The first are those of the whole evidence; the second leave out that the messages would follow, and are a first guess.
         """
         step = _STEP * self.width
-        ends = np.array([[self._frozen(u + sign * s, messages) for sign in (1.0, -1.0)] for s in np.diag(step)])
+        ends = np.array(
+            [[self._frozen(u + sign * s, frozen, middle, u) for sign in (1.0, -1.0)] for s in np.diag(step)]
+        )
         return (ends[:, 0] - ends[:, 1]) / (2.0 * step), (ends.sum(axis=1) - 2.0 * middle) / step**2
 
-    def _slope(self, u: np.ndarray, messages: Snapshot, middle: float) -> tuple[np.ndarray, None]:
+    def _slope(self, u: np.ndarray, frozen: Frozen, middle: float) -> tuple[np.ndarray, None]:
         """The same first derivatives by differences to one side, at half the cost."""
         step = _SMALL_STEP * self.width
-        ends = np.array([self._frozen(u + s, messages) for s in np.diag(step)])
+        ends = np.array([self._frozen(u + s, frozen, middle, u) for s in np.diag(step)])
         return (ends - middle) / step, None
 
-    def _frozen(self, u: np.ndarray, messages: Snapshot) -> float:
+    def _frozen(self, u: np.ndarray, frozen: Frozen, middle: float, beside: np.ndarray) -> float:
+        """The log density at u, at the messages that were found beside it."""
+        options = self._options
         graph = self._replay(u).graph.snapshot()
-        run = Run(compile_model(graph, self._options.structure, self._options.budget), self._options, messages)
+        change = change_of_blocks(
+            frozen.compiled, frozen.tables, with_joint_parts(graph, options.structure, options.budget)
+        )
+        if change is not None:
+            return middle + change + log_prior(self.hypers, u) - log_prior(self.hypers, beside)
+        run = Run(compile_model(graph, options.structure, options.budget), options, frozen.messages)
         return run.log_evidence() + log_prior(self.hypers, u)
