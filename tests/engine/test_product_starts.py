@@ -1,4 +1,4 @@
-"""Tables of products whose unknowns are all alike: the start is drawn with the seed, and predictions are those of Gibbs sampling."""
+"""Tables of products whose unknowns are all alike: drawn apart with the seed, they predict what Gibbs sampling predicts."""
 
 import importlib.util
 import warnings
