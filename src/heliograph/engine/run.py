@@ -21,6 +21,7 @@ from heliograph.engine.options import StepOptions
 from heliograph.engine.pace import Pace
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.product_start import start_products
 from heliograph.engine.properness import allowed_step
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
@@ -128,6 +129,9 @@ class Run:
             for block in self.compiled.blocks:
                 block.start(self._rng, self.tables)
         start_components(self._rng, self.compiled, self._exchange)
+        if start_products(self._rng, self.compiled.graph, self.tables):
+            for block in self.compiled.blocks:
+                block.start(self._rng, self.tables)
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
