@@ -1,7 +1,8 @@
 """Matrix factorisation without loops: a table of ratings as the product of two thin matrices, four fifths of it seen.
 
-The posterior is symmetric under turns and signs of the factors, and EP finds one of its equal modes: what is compared in
-tests/examples are predictions of the ratings that were not seen.
+The posterior is symmetric under turns and signs of the factors, and EP finds one of its equal modes, which the seed chooses:
+predictions of the ratings are compared, and are within a quarter of an sd of Gibbs sampling for half of them (1.5 sd at worst).
+EP settles slowly along the turns, and says that it has not.
 """
 
 import numpy as np
@@ -21,8 +22,7 @@ def data():
 
 def model(d):
     m = hg.Model()
-    start = np.random.default_rng(0).standard_normal((ROWS, RANK))
-    u = m.gaussian("u", 0.3 * start, sd=1.0)  # a little asymmetry, so that signs are not all equal
+    u = m.gaussian("u", 0.0, sd=1.0, size=(ROWS, RANK))
     v = m.gaussian("v", 0.0, sd=1.0, size=(COLUMNS, RANK))
     m.gaussian("y", (u[d["i"]] * v[d["j"]]).sum(axis=-1), sd=0.3, observed=d["y"])
     return m

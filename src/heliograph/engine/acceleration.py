@@ -18,6 +18,7 @@ import numpy as np
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.families import Family
+from heliograph.numerics.least_squares import least_squares
 
 __all__ = ["Jumps"]
 
@@ -123,7 +124,7 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
     if not np.isfinite(f).all():
         return None
     # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
-    share = np.linalg.lstsq(np.diff(f, axis=1), f[:, -1], rcond=_RIDGE)[0]
+    share = least_squares(np.diff(f, axis=1), f[:, -1], _RIDGE)
     weights = np.append(share, 1.0) - np.append(0.0, share)
     return weights if np.abs(weights).max() <= _LARGEST else None
 

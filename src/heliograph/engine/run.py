@@ -21,11 +21,12 @@ from heliograph.engine.options import StepOptions
 from heliograph.engine.pace import Pace
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.product_start import start_products
 from heliograph.engine.properness import allowed_step
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import judged_by_audits, status
-from heliograph.engine.sweep_info import SweepInfo
+from heliograph.engine.sweep_info import AHEAD, SweepInfo
 from heliograph.engine.table_start import start_tables
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.trace import Trace
@@ -128,6 +129,9 @@ class Run:
             for block in self.compiled.blocks:
                 block.start(self._rng, self.tables)
         start_components(self._rng, self.compiled, self._exchange)
+        if start_products(self._rng, self.compiled.graph, self.tables):
+            for block in self.compiled.blocks:
+                block.start(self._rng, self.tables)
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
@@ -215,7 +219,8 @@ class Run:
         """Nats that the beliefs may still move; where fresh draws never stop moving them, those of the last two sweeps."""
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
-        return max(still_to_go(new, old, older, self._jointly), self._heading.ahead(new))
+        near = still_to_go(new, old, older, self._jointly)
+        return near if near > AHEAD * self._limit else max(near, self._heading.ahead(new))
 
     def _undamped_change(self, beliefs: list[Family]) -> float:
         """The change of one more sweep without damping; black boxes repeat their messages of this sweep."""

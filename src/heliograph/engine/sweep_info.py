@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Invocation", "SweepInfo"]
+__all__ = ["AHEAD", "Invocation", "SweepInfo"]
 
 _FRESH_DRAWS = 4.0  # two sweeps' draws differ by twice the noise of one on average; twice that is no progress any more
-_AHEAD = 10.0  # the limit on one sweep's change, by which the beliefs may still move in all sweeps to come
+AHEAD = 10.0  # the limit on one sweep's change, by which the beliefs may still move in all sweeps to come
 
 
 class SweepInfo(NamedTuple):
@@ -51,7 +51,7 @@ class SweepInfo(NamedTuple):
         level = max(nats, self.noise_floor)
         quiet = self.noise == 0.0 or level <= max(self.tolerated, nats)
         unsent = self.rolled_back or self.n_unsent > 0 or self.n_shortened > 0
-        return not unsent and quiet and self.change <= level and self.to_go <= _AHEAD * level
+        return not unsent and quiet and self.change <= level and self.to_go <= AHEAD * level
 
     @property
     def seconds_rest(self) -> float:
