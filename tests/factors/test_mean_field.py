@@ -32,7 +32,14 @@ def ports(factor, rng):
 
 
 def test_the_factors_of_unknown_precisions_rates_and_products_have_rules():
-    assert {f.name for f in RULES} == {"gaussian_precision", "gamma_rate", "mixture", "one_of", "product"}
+    assert {f.name for f in RULES} == {
+        "gaussian_precision",
+        "gamma_rate",
+        "mixture",
+        "one_of",
+        "product",
+        "scaled_gaussian",
+    }
     assert Factor().mean_field("x", {}, {}) is None
 
 

@@ -38,7 +38,7 @@ def overlapping(graph: Graph, tables: Tables) -> list[Overlap]:
         if factor is None or "s" not in plate.edges or graph.nodes[plate.edges["s"].node].fully_observed:
             continue
         unknown, seen = _factorised(graph, plate), _seen(graph, plate)
-        if not unknown or not seen.any():
+        if not unknown or seen.sum() < 2:  # one row by itself is integrated exactly
             continue
         incoming = gather_all(tables, plate)
         incoming = plate.factor.alone(incoming) if isinstance(plate.factor, JointChoice) else incoming

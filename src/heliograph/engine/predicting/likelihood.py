@@ -17,15 +17,16 @@ __all__ = ["pointwise_log_likelihood"]
 def pointwise_log_likelihood(graph: Graph, belief: Callable[[Node], Family]) -> dict[str, np.ndarray]:
     """``log E p(y_i | parents)`` under the beliefs of the parents, for every observed value, by the name of its variable.
 
-    NaN where a value is missing. Parents of one value that the run keeps joint are taken as independent here, unless they are one
-    expression.
+    NaN where a value is missing, and for exact outputs of deterministic functions: given its inputs such a value has no density.
+    Parents of one value that the run keeps joint are taken as independent here, unless they are one expression.
     """
     found: dict[str, np.ndarray] = {}
     for node in graph.nodes:
-        if node.given and node.observed is not None and node.maker is not None:
+        if node.observed is not None and node.maker is not None and (node.given or node.maker.factor.learns):
             at = np.flatnonzero(node.observed.is_point)
             values = np.full(node.size, np.nan)
-            values[at] = _log_z(graph, node.maker, belief, node)[at]
+            if not _is_exact(node.maker):
+                values[at] = _log_z(graph, node.maker, belief, node)[at]
             found[node.name] = values.reshape(node.shape)
     for name, plate in graph.counts.items():
         seen = ~np.isnan(plate.data[plate.factor.child])
@@ -34,6 +35,12 @@ def pointwise_log_likelihood(graph: Graph, belief: Callable[[Node], Family]) -> 
             log_z = _log_z(graph, replace(plate, data=data), belief, None)
             found[name] = np.where(seen, log_z, np.nan).reshape(plate.shape)
     return found
+
+
+def _is_exact(plate: Plate) -> bool:
+    """Whether a plate is a deterministic function of which no density was given."""
+    sampler = getattr(plate.factor, "sampler", None)
+    return sampler is not None and not sampler.stochastic and sampler.log_density is None
 
 
 def _log_z(graph: Graph, plate: Plate, belief: Callable[[Node], Family], child: Node | None) -> np.ndarray:
