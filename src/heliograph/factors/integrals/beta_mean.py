@@ -69,8 +69,9 @@ def tilt_of_mean(mean: Beta, k: np.ndarray, p: Beta, where: np.ndarray) -> MeanT
     fields = [np.full(n, np.nan) for _ in range(5)]
     value = np.full(n, np.nan) if p.point is None else np.where(p.is_point, p.point, np.nan)
     with np.errstate(divide="ignore"):
-        logs = np.log(value), np.log1p(-value)
-    whole = _Rows(mean.naturals[0] + 1.0, mean.naturals[1] + 1.0, k, *p.naturals, *logs)
+        log_p, log_q = np.log(value), np.log1p(-value)
+    c, d = p.naturals
+    whole = _Rows(mean.naturals[0] + 1.0, mean.naturals[1] + 1.0, k, c, d, log_p, log_q)
     positions = np.flatnonzero(where)
     for part in integral_chunks(positions.size):
         rows = positions[part]
