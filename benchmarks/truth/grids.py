@@ -102,7 +102,7 @@ def ep(
     n = len(x)
     precision, shift = np.zeros(n), np.zeros(n)
     prior = np.linalg.inv(covariance)
-    settled = False
+    settled, reach = False, 12.0  # standard deviations of a cavity that are looked at
     cp = cm = zv = zm = log_z = m = np.zeros(n)
     belief = covariance
     for _ in range(sweeps):
@@ -121,7 +121,13 @@ def ep(
                 log_likelihood(z) - 0.5 * (z - cm[:, None]) ** 2 / cv[:, None] - 0.5 * np.log(2 * np.pi * cv)[:, None]
             )
 
-        nodes, weight, log_z = line(tilted, cm - 12 * sd, cm + 12 * sd, 1001, 2001)
+        low, high = cm - reach * sd, cm + reach * sd
+        nodes, weight, log_z = line(tilted, low, high, int(84 * reach), 2001)
+        if (nodes[:, 0] <= low).any() or (nodes[:, -1] >= high).any():  # a value that contradicts its cavity by far
+            if reach > 500:
+                return m, belief, np.nan, False
+            reach *= 2
+            continue
         tm, ts = moments(nodes, weight)
         new_precision, new_shift = 1 / ts**2 - cp, tm / ts**2 - cm * cp
         move = np.max(np.abs(new_precision - precision) * zv) + np.max(np.abs(new_shift - shift) * np.sqrt(zv))
