@@ -12,7 +12,6 @@ from heliograph.engine.acceleration import Jumps
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.component_start import start_components
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
-from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.heading import Heading
 from heliograph.engine.merging import copied
@@ -47,8 +46,13 @@ _HIDDEN = 6  # sweeps without progress whose changes fresh draws explain, after 
 class Run:
     """The state of one run of the loop: `sweeps` goes through it, `posterior` reads it at any time."""
 
-    def __init__(self, compiled: CompiledModel, options: StepOptions, warm: Snapshot | None = None) -> None:
-        """`warm` holds messages to begin with, of a run of the same structure."""
+    def __init__(
+        self, compiled: CompiledModel, options: StepOptions, warm: Snapshot | None = None, compared: bool = False
+    ) -> None:
+        """`warm` holds messages to begin with, of a run of the same structure.
+
+        `compared` says that the evidence will be compared with that of runs at other numbers next to these.
+        """
         self.compiled = compiled
         self.options = options
         self.trace = Trace()
@@ -57,14 +61,12 @@ class Run:
         if warm is not None:
             self.tables.restore(warm, copy=True)
         self._rng = options.generator()
-        self._exchange = Exchange(self.tables, options.improper, options.power, self._learning())
+        self._exchange = Exchange(self.tables, options.improper, options.power, self._learning(compared))
         self._sequential = options.schedule == "sequential"
         self._tied = tied_plates(compiled.graph, compiled.schedule.sweep) if self._sequential else ()
         self._pace = Pace(options.damping)
         # fresh draws are no moves that could be extrapolated, and single elements are changed in place
-        counted = any(isinstance(plate.factor, CountsFactor) for plate in compiled.graph.plates)
-        # a jump of a topic model costs more than the sweeps that it saves
-        jumps = options.damping is None and not self._sequential and not compiled.learning_plates and not counted
+        jumps = options.damping is None and not self._sequential and not compiled.learning_plates
         self._jumps = Jumps(jumps)
         self._heading = Heading()
         self._rule = options.rule
@@ -79,7 +81,7 @@ class Run:
         self._judged: list[Family] = []  # and after the last one by which the step was judged
         self._at_rest = 0  # sweeps in a row that moved nothing and could not send everything
 
-    def _learning(self) -> RunOptions:
+    def _learning(self, compared: bool) -> RunOptions:
         """The settings of the run as black boxes need them."""
         options, compiled = self.options, self.compiled
         return RunOptions(
@@ -90,6 +92,7 @@ class Run:
             executor=options.executor,
             deadline=np.inf if options.seconds is None else time.monotonic() + _ASKING * options.seconds,
             n_factors=compiled.n_learned,
+            compared=compared,
             shared=shared_by_factor(compiled.graph, compiled.learning_plates),
         )
 

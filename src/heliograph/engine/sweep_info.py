@@ -69,3 +69,8 @@ class Invocation(NamedTuple):
     asked: np.ndarray  # (n,) bool
     failed: np.ndarray  # (n,) bool
     improper: np.ndarray  # (n,) bool
+    n_answer_evaluations: int = 0  # of the function, for answers of the oracle
+    n_reference_evaluations: int = 0  # for references of the messages at hand
+    n_table_evaluations: int = (
+        0  # for tables of predictions (docs/decisions/0021, 0062) that spare later messages theirs
+    )

@@ -38,6 +38,19 @@ class Trace:
         """Oracle calls of the run."""
         return int(self.total("n_asked"))
 
+    @property
+    def evaluations(self) -> dict[str, int]:
+        """Evaluations of black boxes, by what they were for.
+
+        "answers" were asked of an oracle; "references" are what predictions are relative to; "tables" were filled
+        to spare later messages theirs. Messages sent when the posterior was read are in it; what the evidence takes is not.
+        """
+        calls = [*self.invocations, *getattr(self.late, "invocations", ())]
+        return {
+            kind: sum(getattr(call, f"n_{kind[:-1]}_evaluations") for call in calls)
+            for kind in ("answers", "references", "tables")
+        }
+
     def __len__(self) -> int:
         return len(self.sweeps)
 

@@ -48,6 +48,8 @@ class Reply(NamedTuple):
     seconds_oracle: float = 0.0
     seconds_learning: float = 0.0
     seconds_prediction: float = 0.0
+    n_answer_evaluations: int = 0  # of these, for answers of the oracle
+    n_table_evaluations: int = 0  # of these, for tables of predictions that later messages are read from
 
 
 class AnswerLike(Protocol):
@@ -141,6 +143,8 @@ class Setting(NamedTuple):
     share: float = 1.0  # unknowns that the messages of the whole model share, for each message
     together: int = 1  # messages at most that are connected with one another at all
     deadline: float = math.inf  # by time.monotonic(): afterwards nothing is asked that can be predicted at all
+    # whether answers will be compared with those at values next to these: no table that knows some rows and not others, then
+    compared: bool = False
 
 
 NOTHING_MORE = Setting()

@@ -17,11 +17,11 @@ from scipy.linalg import lapack, solve_triangular
 from heliograph.errors import ModelError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import CHUNK, chunks
+from heliograph.regression.labels import checked_labels, joined_labels
 from heliograph.regression.squared_exponential import (
     LEAST_SIGNAL,
     Widths,
     admit,
-    checked_labels,
     correlations,
     departs,
     start_widths,
@@ -93,18 +93,13 @@ def append(
     """The process after k more labelled rows, by a block update of the factor: O(k N^2) instead of O(N^3)."""
     widths = process.widths
     inputs, targets, label_noise = checked_labels(widths, inputs, targets, label_noise)
-    all_inputs = np.concatenate([process.inputs, inputs])
-    all_targets = np.concatenate([process.targets, targets])
-    if (label_noise is None) == (process.label_noise is None):
-        all_noise = None if label_noise is None else np.concatenate([process.label_noise, label_noise])  # type: ignore[list-item]
-    else:
-        first = np.zeros(process.targets.shape) if process.label_noise is None else process.label_noise
-        all_noise = np.concatenate([first, np.zeros(targets.shape) if label_noise is None else label_noise])
+    known = process.inputs, process.targets, process.label_noise
+    together = joined_labels(known, (inputs, targets, label_noise))
     away = departs(widths, inputs)
     grew = away is not None and away.any()
-    n_factors = 1 if all_noise is None else targets.shape[1]
+    n_factors = 1 if together[2] is None else targets.shape[1]
     if grew or n_factors != len(process.lower) or process.jitter > widths.noise:
-        return condition(widths, all_inputs, all_targets, all_noise, profile)
+        return condition(widths, *together, profile)
     cross = correlations(widths, process.inputs, inputs)
     block = correlations(widths, inputs, inputs)
     np.fill_diagonal(block, 1.0)
@@ -115,11 +110,11 @@ def append(
         side = solve_triangular(process.lower[f], cross, lower=True, check_finite=False) if n else cross
         corner, info = _cholesky(block + np.diag(process.jitter + extra) - side.T @ side)
         if info:
-            return condition(widths, all_inputs, all_targets, all_noise, profile)
+            return condition(widths, *together, profile)
         lower[f, :n, :n] = process.lower[f]
         lower[f, n:, :n] = side.T
         lower[f, n:, n:] = corner
-    return _finish(widths, all_inputs, all_targets, all_noise, process.jitter, lower, profile)
+    return _finish(widths, *together, process.jitter, lower, profile)
 
 
 def predict(process: Process, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,11 +19,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from heliograph.numerics.blas_threads import one_blas_thread
+from heliograph.numerics.chunks import chunks
 from heliograph.numerics.triangular import known_part, leading_cholesky
 from heliograph.regression import bayesian_linear
 from heliograph.regression.incomplete_cholesky import factorise
+from heliograph.regression.labels import checked_labels, joined_labels
 from heliograph.regression.landmark_choice import choose_landmarks, worth
-from heliograph.regression.squared_exponential import LEAST_SIGNAL, Widths, admit, checked_labels, correlations, departs
+from heliograph.regression.squared_exponential import LEAST_SIGNAL, Widths, admit, correlations, departs
 
 __all__ = ["Landmarks", "append", "condition", "leave_one_out", "rebuild"]
 
@@ -128,8 +130,7 @@ def _filled(
         posteriors = (bayesian_linear.prior(len(chosen), 1, 1.0, 1.0),) * q
     empty = np.zeros((0, inputs.shape[1])), np.zeros((0, q)), None if label_noise is None else np.zeros((0, q))
     known = Landmarks(widths, inputs[chosen], *empty, np.zeros(0), jitter, corner, posteriors, chosen)
-    for k in range(0, len(inputs), _CHUNK):
-        part = slice(k, k + _CHUNK)
+    for part in chunks(len(inputs), _CHUNK):
         own = None if label_noise is None else label_noise[part]
         known = _add(known, inputs[part], targets[part], own, None if left is None else left[part])
     return known
@@ -151,7 +152,8 @@ def append(
     inputs, targets, label_noise = checked_labels(known.widths, inputs, targets, label_noise)
     away = departs(known.widths, inputs)
     if (away is not None and away.any()) or (label_noise is None) != (known.label_noise is None):
-        return condition(*_together(known, inputs, targets, label_noise), limit, profile)
+        before = known.rows, known.targets, known.label_noise
+        return condition(known.widths, *joined_labels(before, (inputs, targets, label_noise)), limit, profile)
     least = worth(known.widths, known.label_noise)
     new = _worst(known, inputs, limit - len(known), least)
     if len(new):
@@ -199,7 +201,8 @@ def _add(
         columns = slice(None) if len(known.posteriors) == 1 else slice(f, f + 1)
         noise = _noise(known, own_left, label_noise, f)
         posteriors.append(bayesian_linear.update(posterior, phi, targets[:, columns], noise))
-    _, rows, all_targets, noises = _together(known, inputs, targets, label_noise)
+    before = known.rows, known.targets, known.label_noise
+    rows, all_targets, noises = joined_labels(before, (inputs, targets, label_noise))
     return replace(
         known,
         rows=rows,
@@ -208,17 +211,6 @@ def _add(
         left=np.concatenate([known.left, own_left]),
         posteriors=tuple(posteriors),
     )
-
-
-def _together(
-    known: Landmarks, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None
-) -> tuple[Widths, np.ndarray, np.ndarray, np.ndarray | None]:
-    noise = None
-    if label_noise is not None or known.label_noise is not None:
-        old = np.zeros(known.targets.shape) if known.label_noise is None else known.label_noise
-        noise = np.concatenate([old, np.zeros(targets.shape) if label_noise is None else label_noise])
-    rows, all_targets = np.concatenate([known.rows, inputs]), np.concatenate([known.targets, targets])
-    return known.widths, rows, all_targets, noise
 
 
 def _worst(known: Landmarks, inputs: np.ndarray, limit: int, least: float) -> np.ndarray:
@@ -256,8 +248,7 @@ def _settle(known: Landmarks, new: np.ndarray, numbers: np.ndarray) -> Landmarks
     old_new = np.zeros((f, m, k))
     new_new = np.stack([np.eye(k)] * f)
     new_y = [np.zeros((k, p.n_outputs)) for p in known.posteriors]
-    for start in range(0, len(known.rows), _CHUNK):
-        part = slice(start, start + _CHUNK)
+    for part in chunks(len(known.rows), _CHUNK):
         phi = _features(known, known.rows[part])
         fresh = (correlations(w, known.rows[part], new) - phi @ side.T) @ np.tril(inverse).T  # (n, k)
         for j in range(f):

@@ -6,14 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.errors import ModelError
-
 __all__ = [
     "LEAST_SIGNAL",
     "NOISE_BOUNDS",
     "Widths",
     "admit",
-    "checked_labels",
     "correlations",
     "departs",
     "scaled",
@@ -86,21 +83,3 @@ def admit(widths: Widths, inputs: np.ndarray) -> Widths:
         widths=np.where(varies, fresh.widths, widths.widths),
         centre=np.where(varies | moved, fresh.centre, widths.centre),
     )
-
-
-def checked_labels(
-    widths: Widths, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Inputs, targets and noises of labels as matrices that fit the widths and each other."""
-    k, q = widths.centre.size, widths.signal.size
-    inputs = np.asarray(inputs, dtype=float).reshape(-1, k)
-    targets = np.asarray(targets, dtype=float).reshape(-1, q)
-    if len(inputs) != len(targets):
-        raise ModelError(f"a process was given {len(inputs)} rows of inputs and {len(targets)} of targets")
-    if not (np.isfinite(inputs).all() and np.isfinite(targets).all()):
-        raise ModelError("a process was given inputs or targets that are not finite; leave those rows out")
-    if label_noise is not None:
-        label_noise = np.broadcast_to(np.asarray(label_noise, dtype=float), targets.shape)
-        if not (label_noise >= 0).all():
-            raise ModelError("noise variances of labels must be at least 0")
-    return inputs, targets, label_noise

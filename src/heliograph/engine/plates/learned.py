@@ -83,7 +83,18 @@ class LearnedPlate:
         counts.seconds_prediction += reply.seconds_prediction
         improper = _improper(reply.message) if n_improper else np.zeros(reply.message.shape, dtype=bool)
         counts.invocations.append(
-            Invocation(exchange.sweep, self.plate.factor.name, to, reply.log_variance, asked, failed, improper)
+            Invocation(
+                exchange.sweep,
+                self.plate.factor.name,
+                to,
+                reply.log_variance,
+                asked,
+                failed,
+                improper,
+                reply.n_answer_evaluations,
+                reply.n_evaluations - reply.n_answer_evaluations - reply.n_table_evaluations,
+                reply.n_table_evaluations,
+            )
         )
 
 

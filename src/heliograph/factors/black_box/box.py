@@ -108,6 +108,7 @@ class BlackBox(Factor):
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,
+            n_answer_evaluations=calls.n_evaluations,
             seconds_oracle=reply.seconds_oracle + calls.seconds,
         )
 

@@ -39,6 +39,7 @@ class RunOptions:
     executor: Any = None
     deadline: float = np.inf  # by time.monotonic(), after which what can be predicted is not asked any more
     n_factors: int = 1  # messages of black boxes in a sweep of the whole model, among which the tolerance is shared
+    compared: bool = False  # whether what is found will be compared with runs at other numbers next to these
     shared: dict[int, Any] = field(default_factory=dict, repr=False)  # id of a factor -> graph.shared.Shared
     latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
     # what the messages of each direction may be wrong by, since the last estimate and at it
@@ -54,7 +55,8 @@ class RunOptions:
         known = self.shared.get(id(factor))
         share, together = (1.0, 1) if known is None else (min(1.0, known.unknowns / known.size), known.together)
         reference = reference_of(factor.sampler)
-        return Setting(tolerance, factor.sampler, factor.evaluate, reference, share, together, self.deadline)
+        known_of = factor.sampler, factor.evaluate, reference
+        return Setting(tolerance, *known_of, share, together, self.deadline, self.compared)
 
     def note(self, factor: Sampled, to: str, incoming: Mapping[str, Any], reply: Reply) -> None:
         """Remember how wrong the messages of one call may be."""

@@ -76,9 +76,17 @@ CERTAIN = 1e-6  # nats of doubt, above which a reference vouches for nothing: ha
 ROUNDED = 1e-15  # nats: no sum of doubles is surer
 BLOCK = 8192  # rows seen at once: memory is bounded, and a call for fewer costs more per row
 SETTLED_ROWS = 3000  # rows settled without asking before a lattice is laid: its first cells cost as much as they save
+SETTLED_LITTLE, SETTLED_CALLS = 400, 10  # or so many rows in so many calls: small plates come again, too
 LATTICE_SHARE = 0.05  # of what a message may be wrong by, that interpolation may add
 LATTICE_SURE = 0.3  # of the same: what a lattice knows better than that, another label need not change
 LATTICE_WORSE = 1.1  # the calibration factor over what it was, above which a lattice is laid anew
+DIGEST_RUNS = 2  # that were settled without asking before a digest is begun: one problem alone is faster without; and
+DIGEST_ROWS = 1  # row for each label: while much is asked, what a digest learns does not last
+DIGEST_PLATE = (
+    1000  # rows: on larger plates hundreds of labels cost more for each row than a reference, and are not enough
+)
+DIGEST_SHARE = 0.05  # of what a message may be wrong by, that a digest may add to the error of the process
+DIGEST_NOVELTY = 0.3  # less than that of the process: nothing is known of a digest but what its labels show
 LATTICE_LEFT = 0.25  # of a plate: if a lattice does not know more than that, the process takes all of it
 
 BUDGET_REACHED = (

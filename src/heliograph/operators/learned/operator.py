@@ -23,13 +23,14 @@ import numpy as np
 from heliograph.errors import ModelError, OracleWarning
 from heliograph.operators.learned import decide, records
 from heliograph.operators.learned.calibration import Calibration
-from heliograph.operators.learned.lattice import Sample
+from heliograph.operators.learned.digests import Digests
+from heliograph.operators.learned.inquiry import Inquiry
 from heliograph.operators.learned.learn import compare, statement_of
 from heliograph.operators.learned.memory import Group, Memory, nobody
 from heliograph.operators.learned.outcome import Outcome, answered
 from heliograph.operators.learned.predict import Correction
-from heliograph.operators.learned.records import ALONE, Beside, Costs, Decision, Kind, Prediction, Settled, Task, View
-from heliograph.operators.learned.shortcut import Shortcut, note_settled, read, sample_of
+from heliograph.operators.learned.records import ALONE, Beside, Costs, Decision, Prediction, Settled, Task, View
+from heliograph.operators.learned.shortcut import Shortcut, note_settled, read
 from heliograph.operators.learned.view import POINT, WILD, kinds_of, rows_at
 from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, Reply, Setting, State, rows_of
 
@@ -74,7 +75,9 @@ class Learned:
             raise ModelError(f"audit must lie in [0, 1] and novelty be positive, not {audit} and {novelty}")
         self.memory = Memory(reference, start, budget, landmarks)
         self.audit, self.novelty = audit, novelty
+        self.inquiry = Inquiry(self.memory, novelty)
         self.n_asked = 0
+        self.digests = Digests(audit)  # what answers the rows of other plates that nothing is asked about any more
         self.shortcuts: dict[str, Shortcut] = {}  # port -> what answers plates that nothing is asked about any more
         self._said: set[str] = set()
 
@@ -104,7 +107,7 @@ class Learned:
         for start in range(0, n, decide.BLOCK):
             rows = slice(start, min(start + decide.BLOCK, n))
             seen = incoming if n <= decide.BLOCK else rows_of(incoming, rows)
-            kept = read(self.shortcuts, task, rows, seen, self.audit > 0, self._sample)
+            kept = read(self.shortcuts, task, rows, seen, self.audit > 0, self.inquiry.sample)
             if kept is not None and kept.warning is not None:
                 self._say(kept.warning)
             if kept is None or kept.settled is None:
@@ -136,12 +139,21 @@ class Learned:
                 outcome.add(answered(of_kind, statement_of(task.ask(incoming), task.to)))
                 self.n_asked += len(of_kind)
                 continue
+            digested = self.digests.read(task, kind, incoming, beside)
+            if digested.settled is not None:
+                outcome.add(digested.settled._replace(rows=of_kind[digested.settled.rows]))
+                of_kind, incoming = of_kind[digested.left], rows_of(incoming, digested.left)
+                if not len(of_kind):
+                    continue
             group = self.memory.look(task, kind, incoming)
-            parts = self._settle_kind(task, group, beside)
+            parts = self._settle_kind(task, group, digested.beside)
             for found in parts:
                 outcome.add(found._replace(rows=of_kind if found.rows is None else of_kind[found.rows]))
+            in_lattice = False
             if not any(found.asked for found in parts):  # rows of this block: a later one may do without its process
-                note_settled(self.shortcuts, task, group, self._sample)
+                in_lattice = note_settled(self.shortcuts, task, group, self.inquiry.sample)
+            if not in_lattice:
+                self.digests.note(task, group, parts, self.inquiry.say)
 
     def _settle_kind(self, task: Task, group: Group, beside: Beside) -> list[Settled]:
         """Predict, decide, ask about the worst, learn, and again until every row is trusted or asked."""
@@ -158,7 +170,8 @@ class Learned:
                     found.append(known.accept(rest, view, prediction, decide.overdue(decision)))
                     break
                 if not len(chosen) and not audited:
-                    chosen, auditing, audited = known.audit(task.rng, len(view.inputs), self.audit), True, True
+                    share = 1.0 if self.digests.audit_now(task, group.kind, group.incoming) else self.audit
+                    chosen, auditing, audited = known.audit(task.rng, len(view.inputs), share), True, True
                 if not len(chosen):
                     started = time.perf_counter()
                     found.append(known.accept(rest, view, prediction, decision))
@@ -195,13 +208,6 @@ class Learned:
             if not group.known.ready or len(self._predict(task, group.view, group.known, beside)[2]):
                 return False
         return True
-
-    def _sample(self, task: Task, kind: Kind, made: Incoming) -> Sample:
-        """What the process says of messages that a lattice made; nothing is settled."""
-        assert task.to is not None
-        group = self.memory.look(task, kind, made)
-        prediction = group.known.predict(group.view, self.novelty, decide.FINEST_SHARE * task.tolerance)
-        return sample_of(group, prediction, made[task.to])
 
     def _ask(
         self, task: Task, group: Group, rows: np.ndarray, forecast: records.Forecast | None, auditing: bool
@@ -284,7 +290,7 @@ class Learned:
         self.memory.restore(arrays, header["kinds"])
         expensive = header["dear"]  # the word of files since the first version
         self.memory.references.expensive = None if expensive is None else bool(expensive)
-        self.n_asked, self.shortcuts = int(header["n_asked"]), {}
+        self.n_asked, self.shortcuts, self.digests = int(header["n_asked"]), {}, Digests(self.audit)
 
     def __repr__(self) -> str:
         known = "; ".join(f"{to}: {len(c)}" for d in self.kinds.values() for to, c in d.items())

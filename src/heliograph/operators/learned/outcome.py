@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -45,16 +46,8 @@ class Outcome:
     def reply(self, cavity: Family, costs: Costs) -> Reply:
         """The messages of all rows, eq. (1): beliefs divided by what came in."""
         belief = _joined(self.beliefs, self.n) if self.n else cavity
-        return Reply(
-            belief / cavity,
-            self.failed,
-            self.asked,
-            self.log_variance,
-            self.expected_kl,
-            n_evaluations=costs.n_evaluations,
-            seconds_learning=costs.seconds_learning,
-            seconds_prediction=costs.seconds_prediction,
-        )
+        found = (self.failed, self.asked, self.log_variance, self.expected_kl)
+        return Reply(belief / cavity, *found, **asdict(costs))
 
     def log_z(self) -> np.ndarray:
         """The log normalisers of all rows."""

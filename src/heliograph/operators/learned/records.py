@@ -39,6 +39,7 @@ class Costs:
     """The account of one call; the oracle keeps its own."""
 
     n_evaluations: int = 0  # of the user's function, for references
+    n_table_evaluations: int = 0  # of these, at messages that nobody sent: for lattices and digests
     seconds_learning: float = 0.0
     seconds_prediction: float = 0.0
 

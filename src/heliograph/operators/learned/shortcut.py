@@ -11,26 +11,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.families import Family
 from heliograph.operators.learned.decide import (
     LATTICE_LEFT,
     LATTICE_SHARE,
     LATTICE_SURE,
     LATTICE_WORSE,
+    SETTLED_CALLS,
+    SETTLED_LITTLE,
     SETTLED_ROWS,
     audits_allowed,
-    improper_rows,
     limit_of,
     shared_unknowns,
 )
 from heliograph.operators.learned.lattice import Lattice, Sample, Sampled
 from heliograph.operators.learned.memory import Group
-from heliograph.operators.learned.predict import Correction, belief_of
-from heliograph.operators.learned.records import Beside, Kind, Prediction, Settled, Task
-from heliograph.operators.learned.spacing import lattice_for
+from heliograph.operators.learned.predict import Correction
+from heliograph.operators.learned.records import Beside, Kind, Settled, Task
+from heliograph.operators.learned.spacing import in_classes, lattice_for
 from heliograph.operators.protocol import Incoming
 
-__all__ = ["Read", "Shortcut", "note_settled", "read", "sample_of"]
+__all__ = ["Read", "Shortcut", "note_settled", "read"]
 
 SampleKind = Callable[[Task, Kind, Incoming], Sample]
 _NOTHING = np.zeros(0, dtype=int)
@@ -52,7 +52,7 @@ class Shortcut:
         self.known, self.kind = known, kind
         self.n_refits, self.factor = known.process.n_refits, known.calibration.factor
         self.types = {p: (type(m), getattr(m, "point", None) is None) for p, m in incoming.items()}
-        self.n_rows = 0  # settled without asking
+        self.n_rows = self.n_calls = 0  # settled without asking
         self.n_refused = 0  # that its lattice did not know
         self.lattice: Lattice | None = None
         self.unusable = False  # no lattice will do
@@ -102,10 +102,13 @@ class Shortcut:
 
     def lay(self, task: Task, group: Group, sampled: Sampled) -> None:
         """Count rows that were settled without asking; when that has been so for long, lay a lattice."""
-        self.n_rows += len(group.view.inputs)
-        if self.n_rows < SETTLED_ROWS or group.kind != self.kind or self.lattice is not None or self.unusable:
-            return
+        self.n_rows, self.n_calls = self.n_rows + len(group.view.inputs), self.n_calls + 1
         assert task.to is not None
+        if self.n_calls == 1:
+            self.unusable = not in_classes(task.to, group.view.chart, group.incoming)
+        long = self.n_rows >= SETTLED_ROWS or (self.n_rows >= SETTLED_LITTLE and self.n_calls >= SETTLED_CALLS)
+        if not long or group.kind != self.kind or self.lattice is not None or self.unusable:
+            return
         fitted, allowed = self.known.process.fitted, LATTICE_SHARE * task.tolerance
         self.lattice = lattice_for(task.to, group.view.chart, fitted, allowed, group.incoming, sampled)
         self.unusable = self.lattice is None
@@ -141,24 +144,14 @@ def read(
     return found
 
 
-def note_settled(shortcuts: dict[str, Shortcut], task: Task, group: Group, sample: SampleKind) -> None:
-    """Note that rows were settled without asking: in the end a lattice may serve such rows."""
+def note_settled(shortcuts: dict[str, Shortcut], task: Task, group: Group, sample: SampleKind) -> bool:
+    """Note that rows were settled without asking; whether in the end a lattice may serve such rows."""
     if task.to is None:
-        return  # log Z is read once a run
+        return False  # log Z is read once a run
     shortcut = shortcuts.get(task.to)
     if shortcut is None or shortcut.known is not group.known or shortcut.stale:
         shortcut = shortcuts[task.to] = Shortcut(group.known, group.kind, group.incoming)
     started = time.perf_counter()
     shortcut.lay(task, group, lambda made: sample(task, group.kind, made))
     task.costs.seconds_prediction += time.perf_counter() - started
-
-
-def sample_of(group: Group, prediction: Prediction, cavity: Family) -> Sample:
-    """What a process says of rows, for a lattice: nothing is decided and nothing asked."""
-    view, trust, chart = group.view, group.known.trust(), group.view.chart
-    improper = improper_rows(prediction, trust)
-    good = ~prediction.unseen if improper is None else ~prediction.unseen & ~improper
-    moments = chart.moments(cavity)
-    gap = chart.gap(chart.moments(belief_of(view, prediction, trust)), moments)
-    good &= np.isfinite(gap).all(axis=1)
-    return Sample(gap, chart.weights(gap, moments), prediction.kl, prediction.log_variance, good)
+    return not shortcut.unusable

@@ -10,7 +10,7 @@ from heliograph.operators.learned.cells import CUBIC, HALF, class_columns, is_pl
 from heliograph.operators.learned.lattice import MOST_CLASSES, MOST_NODES, Lattice, LatticeChart, Sampled
 from heliograph.operators.protocol import Incoming
 
-__all__ = ["lattice_for"]
+__all__ = ["in_classes", "lattice_for"]
 
 _ROWS_PER_CLASS = 8  # rows of a plate for each, at least: else it does not see the same again and again
 _TESTED = 24  # cells by which the spacing is chosen
@@ -35,11 +35,7 @@ def lattice_for(
     incoming : a plate like those to come
     sampled : what the process says of messages
     """
-    if not hasattr(chart, "from_features") or any(not is_plain(m) for m in incoming.values()):
-        return None
-    columns = class_columns(incoming, [p for p in incoming if p != to])
-    n_distinct = np.unique(columns, axis=1).shape[1]
-    if n_distinct > MOST_CLASSES or n_distinct * _ROWS_PER_CLASS > columns.shape[1]:
+    if not in_classes(to, chart, incoming):
         return None
     features = chart.features(incoming[to])
     # the first sweep of a run may have all centres alike: no less than the messages' own width, then
@@ -56,6 +52,15 @@ def lattice_for(
             return Lattice(to, chart, process, allowed, spacing, incoming) if (reach < MOST_NODES / 2).all() else None
         spacing = np.where(fine, spacing, 0.5 * spacing)
     return None
+
+
+def in_classes(to: str, chart: Any, incoming: Incoming) -> bool:
+    """Whether the message of one port alone moves on a plate: what the others hold takes a few values."""
+    if not hasattr(chart, "from_features") or any(not is_plain(m) for m in incoming.values()):
+        return False
+    columns = class_columns(incoming, [p for p in incoming if p != to])
+    n_distinct = np.unique(columns, axis=1).shape[1]
+    return n_distinct <= MOST_CLASSES and n_distinct * _ROWS_PER_CLASS <= columns.shape[1]
 
 
 def _roughness(
