@@ -84,6 +84,14 @@ class Factor:
         """``log`` of the integral of the factor times all incoming messages, each normalised (or uniform)."""
         raise NotImplementedError  # pragma: no cover
 
+    def log_z_slopes(self, incoming: Incoming) -> dict[str, np.ndarray] | None:
+        """The derivatives of `log_z` by the numbers at data ports, row by row; None where a factor has no formula for them.
+
+        They are expectations under the tilted distribution, so that the integral that gives `log_z` gives all of them. Ports
+        that are not named are those that it has no formula for.
+        """
+        return None
+
     def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values of the child, drawn given point masses at all other ports, and the mean and variance of each.
 

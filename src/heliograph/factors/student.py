@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
+from scipy.special import digamma
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.gaussian_precision import GaussianPrecision
 from heliograph.factors.incoming import as_data, as_plate
+from heliograph.factors.integrals.precision import TiltOfPrecision, tilt_of_precision
 from heliograph.families import Family, Gamma, Gaussian
+from heliograph.numerics.remembering import same_again
 
 __all__ = ["StudentT"]
 
@@ -46,7 +49,30 @@ class StudentT(Factor):
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral over both ends."""
-        return GaussianPrecision().log_z(self._mixture(incoming))
+        return self._tilt(incoming).log_z
+
+    def log_z_slopes(self, incoming: Incoming) -> dict[str, np.ndarray]:
+        """By the scale and the degrees of freedom: what the Gamma density of the precision changes by, averaged over the tilt."""
+        x, mean = as_plate(self, incoming, ("x", "mean"))
+        scale, dof = as_data(self, incoming, "scale"), as_data(self, incoming, "dof")
+        with np.errstate(all="ignore"):
+            tilt = self._tilt(incoming)
+            a, b = 0.5 * dof, 0.5 * dof * scale**2
+            by_shape = np.log(b) - digamma(a) + np.log(tilt.mean) - tilt.log_gap
+            by_rate = a / b - tilt.mean
+        there = (x.is_point & mean.is_point) | (tilt.valid & ~tilt.silent)
+        slopes = {"scale": dof * scale * by_rate, "dof": 0.5 * (by_shape + scale**2 * by_rate)}
+        return {port: np.where(there, s, np.nan) for port, s in slopes.items()}
+
+    def _tilt(self, incoming: Incoming) -> TiltOfPrecision:
+        """The integral over the precision; `log_z` and its slopes are asked for one after the other."""
+        x, mean, precision = self._mixture(incoming).values()
+        arrays = [a for m in (x, mean, precision) for a in (*m.naturals, m.point)]
+        return same_again(
+            "Student's tilt",
+            lambda: tilt_of_precision(cast(Gaussian, x), cast(Gaussian, mean), cast(Gamma, precision)),
+            *arrays,
+        )
 
     def _mixture(self, incoming: Incoming) -> dict[str, Family]:
         x, mean = as_plate(self, incoming, ("x", "mean"))

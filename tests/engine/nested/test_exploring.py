@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 from heliograph.engine.nested.estimating import estimated_error
-from heliograph.engine.nested.integrating import explore
+from heliograph.engine.nested.integrating import ABOVE, explore
 from heliograph.numerics.exploring.surrogate import fit, matrix
 
 
@@ -145,3 +145,21 @@ def test_the_surrogate_goes_through_values_and_gradients():
             (made.at(z[:10] + step) - made.at(z[:10] - step)) / (2 * h), slope[:10, k], atol=1e-4
         )
     np.testing.assert_allclose(matrix(z, z), np.eye(25), atol=1e-8)
+
+
+class WrongGradients(Known):
+    """Values that are right, and gradients of them that are not, as differences of noisy values are."""
+
+    def at(self, u, gradient):
+        seen = super().at(u, gradient)
+        seen.gradient = seen.gradient + 10.0 * np.sin(37.0 * self.effort.n_evaluations)
+        return seen
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_gradients_that_contradict_the_values_do_not_make_mass(d):
+    known = WrongGradients(lambda u: -0.5 * float(u @ u), d)
+    whole = explore(known)
+    truth = 0.5 * d * np.log(2 * np.pi)
+    if all(r.above < ABOVE for r in whole.regions):  # else the user is told
+        assert whole.log_mass == pytest.approx(truth, abs=0.7)

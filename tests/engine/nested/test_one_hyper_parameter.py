@@ -8,8 +8,8 @@ from scipy import stats
 
 import heliograph as hg
 from heliograph.engine.compiled import compile_model, with_joint_parts
-from heliograph.engine.nested.frozen import change_of_blocks
-from heliograph.engine.nested.points import Evaluator, Frozen
+from heliograph.engine.nested.frozen import Frozen
+from heliograph.engine.nested.points import Evaluator
 from heliograph.engine.options import InferOptions
 from heliograph.engine.run import Run
 from heliograph.graph.replay import Replay
@@ -250,22 +250,57 @@ def test_the_change_of_blocks_at_fixed_messages_is_that_of_the_whole_evidence():
     evaluator = Evaluator(model, model.draft.hypers, InferOptions())
     point = evaluator.at(np.array([-0.3, 0.4]), False)
     messages, step = point.posterior.messages(), np.array([0.02, -0.03])
-    compiled = compile_model(point.model.graph.snapshot())
-    frozen, graph = Frozen(compiled, messages), evaluator._replay(point.u + step).graph.snapshot()
-    change = change_of_blocks(compiled, frozen.tables, with_joint_parts(graph))
+    written, graph = point.model.graph.snapshot(), evaluator._replay(point.u + step).graph.snapshot()
+    change = Frozen(written, compile_model(written), messages).change(graph, with_joint_parts)
     whole = Run(compile_model(graph), InferOptions(), messages).log_evidence()
     assert change == pytest.approx(whole - point.posterior.log_evidence, abs=1e-9)
     assert abs(change) > 1e-3
 
 
-def test_numbers_outside_blocks_are_seen():
-    model = hg.Model()
+def _counts(model, z):
     r = model.log_normal("r", 0.0, 1.0)
-    model.negative_binomial(
-        "y", log_mean=model.gaussian("z", 0.0, sd=1.0, size=3), dispersion=r, observed=[1.0, 4.0, 2.0]
-    )
+    model.negative_binomial("y", log_mean=z, dispersion=r, observed=[1.0, 4.0, 2.0])
+
+
+def _student(model, z):
+    s, nu = model.half_normal("s", 1.0), model.log_normal("nu", 1.5, 0.8)
+    model.student_t("y", z, scale=s, dof=nu, observed=[0.3, -4.0, 1.0])
+
+
+def _both(model, z):
+    s = model.half_normal("s", 1.0)
+    model.student_t("y", z + model.gaussian("w", 0.0, sd=s), scale=s, dof=3.0, observed=[0.3, -4.0, 1.0])
+
+
+@pytest.mark.parametrize("likelihood", [_counts, _student, _both])
+def test_the_change_of_plain_factors_at_fixed_messages_is_that_of_the_whole_evidence(likelihood):
+    model = hg.Model()
+    likelihood(model, model.gaussian("z", 0.0, sd=1.0, size=3) + model.gaussian("mu", 0.0, sd=2.0))
     evaluator = Evaluator(model, model.draft.hypers, InferOptions())
-    point = evaluator.at(np.array([0.5]), False)
-    frozen = Frozen(compile_model(point.model.graph.snapshot()), point.posterior.messages())
-    graph = evaluator._replay(np.array([0.6])).graph.snapshot()
-    assert change_of_blocks(frozen.compiled, frozen.tables, with_joint_parts(graph)) is None
+    point = evaluator.at(evaluator.centre + 0.5, False)
+    written, messages = point.model.graph.snapshot(), point.posterior.messages()
+    frozen = Frozen(written, compile_model(written), messages)
+    for k in range(len(point.u)):
+        there = point.u.copy()
+        there[k] += 1e-4
+        graph = evaluator._replay(there).graph.snapshot()
+        whole = Run(compile_model(graph), InferOptions(), messages).log_evidence() - point.posterior.log_evidence
+        assert abs(whole) > 1e-6
+        assert frozen.change(graph, with_joint_parts) == pytest.approx(whole, abs=1e-10)
+        # slopes leave out what is of second order: the square of the step, times a curvature of a few units
+        assert frozen.change(graph, with_joint_parts, linear=True) == pytest.approx(whole, abs=1e-7)
+
+
+def test_other_numbers_of_what_is_neither_plain_nor_a_block_are_left_to_the_whole_evidence():
+    @hg.factor(output=hg.Beta)
+    def link(z, slope):
+        return 1 / (1 + np.exp(-slope * z))
+
+    model = hg.Model()
+    p = link(model.gaussian("z", 0.0, sd=1.0, size=3), model.log_normal("slope", 0.0, 0.5))
+    model.bernoulli("y", p, observed=[1.0, 0.0, 1.0])
+    evaluator = Evaluator(model, model.draft.hypers, InferOptions())
+    point = evaluator.at(evaluator.centre, False)
+    written = point.model.graph.snapshot()
+    frozen = Frozen(written, compile_model(written), point.posterior.messages())
+    assert frozen.change(evaluator._replay(point.u + 0.1).graph.snapshot(), with_joint_parts) is None

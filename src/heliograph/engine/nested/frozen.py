@@ -1,12 +1,13 @@
-"""How the evidence changes with the numbers of a model at fixed messages, where these are numbers of Gaussian blocks alone.
+"""How the evidence changes with the numbers of a model at fixed messages, without looking at what stays the same.
 
-At fixed messages a factor's part of the evidence depends on its own numbers only. So where all that a hyper-parameter changes is
-inside blocks, the change of the evidence is that of the blocks' integrals under the same sites, and no other factor is looked at.
+At fixed messages a factor's part of the evidence depends on its own numbers only. So the change is that of the factors whose
+numbers differ: of a block, its integral under the same sites; of a plain factor, its log Z under the same messages, of which some
+factors know the slopes by their numbers, so that one integral serves every direction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,42 +15,100 @@ import numpy as np
 from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.plates.block import BlockPlate
-from heliograph.engine.tables import Tables
+from heliograph.engine.plates.gathering import gather_all
+from heliograph.engine.plates.plain import PlainPlate
+from heliograph.engine.tables import Snapshot, Tables
 from heliograph.families import Family
-from heliograph.graph.records import Graph, Plate
+from heliograph.graph.records import Graph, Node, Plate
 
-__all__ = ["change_of_blocks"]
+__all__ = ["Frozen"]
 
 
-def change_of_blocks(compiled: CompiledModel, tables: Tables, graph: Graph) -> float | None:
-    """The change of the log evidence from a compiled model to the same with other numbers, at the messages of a table.
-
-    None where numbers outside the blocks differ, or a block is not simply solved: then all of the evidence must be computed.
+class Frozen:
+    """The messages that were found at one value, at which others are looked at.
 
     Parameters
     ----------
+    written
+        The model at that value as it was written, before parts of it were joined.
     compiled
-        The model at which the messages were found.
-    tables
-        The messages.
-    graph
-        The other model, with its blocks.
+        The same, as it ran.
+    messages
+        What it found.
+    power
+        Of power EP.
     """
-    if len(graph.plates) != len(compiled.graph.plates):
-        return None
-    total = 0.0
-    for kind, old, new in zip(compiled.plates, compiled.graph.plates, graph.plates, strict=True):
-        if isinstance(kind, BlockPlate) and isinstance(new.factor, BlockFactor):
-            change = _change(kind, tables, new.factor)
-            if change is None:
-                return None
-            total += change
-        elif not _same(old, new):
+
+    def __init__(self, written: Graph, compiled: CompiledModel, messages: Snapshot, power: float = 1.0) -> None:
+        self.compiled, self.messages = compiled, messages
+        self.tables = Tables(compiled.graph)
+        self.tables.restore(messages, copy=False)
+        self._written, self._power = written, power
+        self._plain = {id(k.plate.edges): k for k in compiled.plates if isinstance(k, PlainPlate)}
+        self._log_z: dict[int, float] = {}  # sums, by the position of a plate
+        self._slopes: dict[int, Mapping[str, np.ndarray] | None] = {}
+
+    def change(self, graph: Graph, joined: Callable[[Graph], Graph], linear: bool = False) -> float | None:
+        """The change of the log evidence to the same model with other numbers.
+
+        None where factors differ that are neither plain nor simply solved: then all of the evidence must be computed.
+
+        Parameters
+        ----------
+        graph
+            The other model, as it is written.
+        joined
+            What joins its parts, as was done with the first.
+        linear
+            Whether slopes will do where a factor knows them: for differences that are small.
+        """
+        old, new = self._written, graph
+        if len(old.plates) != len(new.plates) or not all(map(_same_node, old.nodes, new.nodes)):
             return None
-    return total
+        pairs = [(a, b) for a, b in zip(old.plates, new.plates, strict=True) if not _same(a, b)]
+        if all(id(a.edges) in self._plain for a, _ in pairs):  # nothing that is joint is different
+            changes = [self._of_plain(self._plain[id(a.edges)].plate, b, linear) for a, b in pairs]
+        else:
+            changes = self._of_joined(joined(graph), linear)
+        return None if any(c is None for c in changes) else float(sum(cast("list[float]", changes)))
+
+    def _of_joined(self, graph: Graph, linear: bool) -> list[float | None]:
+        old = self.compiled.graph.plates
+        if len(graph.plates) != len(old):
+            return [None]
+        found: list[float | None] = []
+        for kind, a, b in zip(self.compiled.plates, old, graph.plates, strict=True):
+            if isinstance(kind, BlockPlate) and isinstance(b.factor, BlockFactor):
+                found.append(_of_block(kind, self.tables, b.factor))
+            elif not _same(a, b):
+                found.append(self._of_plain(a, b, linear) if isinstance(kind, PlainPlate) else None)
+        return found
+
+    def _of_plain(self, a: Plate, b: Plate, linear: bool) -> float | None:
+        """The change of one plate's log Z."""
+        if type(a.factor) is not type(b.factor) or a.data.keys() != b.data.keys():
+            return None
+        power = self._power if a.factor.powers else 1.0
+        incoming = gather_all(self.tables, a, power)
+        if linear and power == 1.0 and _alike(vars(a.factor), vars(b.factor)):
+            slopes = self._slopes_of(a, incoming)
+            if slopes is not None and all(k in slopes or _alike(v, b.data[k]) for k, v in a.data.items()):
+                return float(sum(np.sum(s * (np.asarray(b.data[k]) - a.data[k])) for k, s in slopes.items()))
+        if a.position not in self._log_z:
+            self._log_z[a.position] = float(np.sum(a.factor.log_z(incoming, power)))
+        change = float(np.sum(b.factor.log_z({**incoming, **b.data}, power))) - self._log_z[a.position]
+        return change / power if np.isfinite(change) else None
+
+    def _slopes_of(self, plate: Plate, incoming: Mapping[str, Any]) -> Mapping[str, np.ndarray] | None:
+        if plate.position not in self._slopes:
+            slopes = plate.factor.log_z_slopes(incoming)
+            if slopes is not None and not all(np.isfinite(s).all() for s in slopes.values()):
+                slopes = None
+            self._slopes[plate.position] = slopes
+        return self._slopes[plate.position]
 
 
-def _change(kind: BlockPlate, tables: Tables, other: BlockFactor) -> float | None:
+def _of_block(kind: BlockPlate, tables: Tables, other: BlockFactor) -> float | None:
     factor, sites = kind.factor, kind.sites(tables)
     exact = any(s.point is not None for s in sites.values())
     if exact or factor.refused is not None or other.refused is not None or factor.site_ports != other.site_ports:
@@ -81,6 +140,10 @@ def _moved(site: Family, before: np.ndarray, after: np.ndarray) -> float:
 def _same(a: Plate, b: Plate) -> bool:
     """Whether two plates of one structure hold the same numbers; False where that cannot be seen."""
     return type(a.factor) is type(b.factor) and _alike(a.data, b.data) and _alike(vars(a.factor), vars(b.factor))
+
+
+def _same_node(a: Node, b: Node) -> bool:
+    return a.name == b.name and a.shape == b.shape and _alike(a.observed, b.observed)
 
 
 def _alike(a: Any, b: Any) -> bool:

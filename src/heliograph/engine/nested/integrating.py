@@ -20,7 +20,7 @@ from heliograph.numerics.exploring.flooding import Flood, flood
 from heliograph.numerics.exploring.nodes import Nodes, integrate
 from heliograph.numerics.exploring.surrogate import fit, matrix
 
-__all__ = ["Region", "Whole", "best_point", "corrected", "explore", "region_of", "single", "whole_of"]
+__all__ = ["ABOVE", "Region", "Whole", "best_point", "corrected", "explore", "region_of", "single", "whole_of"]
 
 _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, far more than a well-behaved model takes
 _DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
@@ -28,6 +28,9 @@ _APART = 3.0  # whitened distance from a mode, beyond which another start is wor
 _SAME = 1.5  # within which a climb has come to a mode that is known
 _SLOPED = {2, 4, 5, 6}  # dimensions whose lattice needs gradients as well; in three, more points are the cheaper way
 _CLOSE = 0.05  # whitened distance of two points of which one is enough
+ABOVE = (
+    1.0  # nats that a surrogate may rise above every value it goes through: between points of a lattice tops are lower
+)
 
 
 class Region(NamedTuple):
@@ -39,6 +42,7 @@ class Region(NamedTuple):
     even: np.ndarray  # (P,) bool: points of the even half of the lattice
     nodes: Nodes
     log_mass: float  # of the integral over u
+    above: float = 0.0  # nats by which the surrogate rises above the best point
 
 
 class Whole(NamedTuple):
@@ -141,15 +145,17 @@ def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, ot
     log_density = np.array([p.log_density for p in use])
     top = log_density.max()
     slopes = np.array([p.gradient for p in use]) @ frame.axes + z
-    surrogate = fit(z, log_density - top + 0.5 * (z**2).sum(axis=1), slopes)
-    nodes = integrate(surrogate, z, found.spacing, seed)
+    values = log_density - top + 0.5 * (z**2).sum(axis=1)
+    nodes = integrate(fit(z, values, slopes), z, found.spacing, seed)
+    if not nodes.highest < ABOVE:  # gradients that contradict the values, as those of noisy evidence may
+        nodes = integrate(fit(z, values), z, found.spacing, seed)
     mine = (
         np.array([_nearest_is(frame, others, u) for u in frame.at(nodes.z)]) if others else np.ones(len(nodes.z), bool)
     )
     share = nodes.weights[mine].sum()
-    nodes = Nodes(nodes.z[mine], nodes.weights[mine] / share, nodes.log_mass + float(np.log(share)))
+    nodes = Nodes(nodes.z[mine], nodes.weights[mine] / share, nodes.log_mass + float(np.log(share)), nodes.highest)
     log_mass = nodes.log_mass + top + float(np.linalg.slogdet(frame.axes)[1])
-    return Region(frame, found, tuple(use), even, nodes, log_mass)
+    return Region(frame, found, tuple(use), even, nodes, log_mass, nodes.highest)
 
 
 def _nearest_is(frame: Frame, others: list[Frame], u: np.ndarray) -> bool:

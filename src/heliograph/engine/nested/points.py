@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.engine.compiled import CompiledModel, compile_model, with_joint_parts
+from heliograph.engine.compiled import compile_model, with_joint_parts
 from heliograph.engine.nested.correcting import corrected_log_evidence
-from heliograph.engine.nested.frozen import change_of_blocks
+from heliograph.engine.nested.frozen import Frozen
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
 from heliograph.engine.stopping import after, changed_less_than
-from heliograph.engine.tables import Snapshot, Tables
+from heliograph.engine.tables import Snapshot
 from heliograph.errors import HeliographError, ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -29,7 +29,7 @@ from heliograph.graph.replay import Replay
 from heliograph.graph.symbols import Values
 from heliograph.numerics.remembering import Memory, remembering
 
-__all__ = ["Effort", "Evaluator", "Frozen", "Point", "log_prior", "values_of"]
+__all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
 
 _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
 _LOOSER = (
@@ -74,15 +74,6 @@ def log_prior(hypers: Sequence[Hyper], u: np.ndarray) -> float:
         total += float(h.prior.log_density(u[start : start + h.prior.n]))
         start += h.prior.n
     return total
-
-
-class Frozen:
-    """The messages that were found at one value, at which others are looked at."""
-
-    def __init__(self, compiled: CompiledModel, messages: Snapshot) -> None:
-        self.compiled, self.messages = compiled, messages
-        self.tables = Tables(compiled.graph)
-        self.tables.restore(messages, copy=False)
 
 
 class Effort(NamedTuple):
@@ -184,7 +175,8 @@ class Evaluator:
         first = not before
         try:
             model = self._replay(u)
-            posterior, run = self._run(model, self._nearest(u, before))
+            written = model.graph.snapshot()
+            posterior, run = self._run(written, self._nearest(u, before))
             log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
             if first:  # nothing is known to work: say what is wrong
@@ -197,7 +189,8 @@ class Evaluator:
         if not gradient:
             return point
         derivatives = self._derivatives if first else self._slope
-        slope, bend = derivatives(u, Frozen(run.compiled, posterior.messages()), point.log_density)
+        frozen = Frozen(written, run.compiled, posterior.messages(), self._options.power)
+        slope, bend = derivatives(u, frozen, point.log_density)
         return replace(point, gradient=slope, bend=bend)
 
     def _replay(self, u: np.ndarray) -> Replay:
@@ -215,14 +208,13 @@ class Evaluator:
             "must not depend on them"
         )
 
-    def _run(self, model: Replay, warm: Snapshot | None) -> tuple[Posterior, Run]:
-        graph = model.graph.snapshot()
+    def _run(self, graph: Graph, warm: Snapshot | None) -> tuple[Posterior, Run]:
         check_graph(graph)
         compiled = compile_model(graph, self._options.structure, self._options.budget)
         self._learns = bool(compiled.learning_plates)
-        run = Run(compiled, self._options, warm)
+        run = Run(compiled, self._options, warm, compared=True)
         if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
-            run = Run(compiled, self._options)  # from where it is nothing that this value can begin with
+            run = Run(compiled, self._options, compared=True)  # from where it is nothing that this value can begin with
         info, converged = deque(run.sweeps(), maxlen=1).pop()
         return run.posterior(info, converged), run
 
@@ -253,17 +245,16 @@ class Evaluator:
     def _slope(self, u: np.ndarray, frozen: Frozen, middle: float) -> tuple[np.ndarray, None]:
         """The same first derivatives by differences to one side, at half the cost."""
         step = _SMALL_STEP * self.width
-        ends = np.array([self._frozen(u + s, frozen, middle, u) for s in np.diag(step)])
+        ends = np.array([self._frozen(u + s, frozen, middle, u, linear=True) for s in np.diag(step)])
         return (ends - middle) / step, None
 
-    def _frozen(self, u: np.ndarray, frozen: Frozen, middle: float, beside: np.ndarray) -> float:
+    def _frozen(self, u: np.ndarray, frozen: Frozen, middle: float, beside: np.ndarray, linear: bool = False) -> float:
         """The log density at u, at the messages that were found beside it."""
         options = self._options
         graph = self._replay(u).graph.snapshot()
-        change = change_of_blocks(
-            frozen.compiled, frozen.tables, with_joint_parts(graph, options.structure, options.budget)
-        )
+        change = frozen.change(graph, lambda g: with_joint_parts(g, options.structure, options.budget), linear)
         if change is not None:
             return middle + change + log_prior(self.hypers, u) - log_prior(self.hypers, beside)
-        run = Run(compile_model(graph, options.structure, options.budget), options, frozen.messages)
+        compiled = compile_model(graph, options.structure, options.budget)
+        run = Run(compiled, options, frozen.messages, compared=True)
         return run.log_evidence() + log_prior(self.hypers, u)

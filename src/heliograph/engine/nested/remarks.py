@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heliograph.engine.nested.integrating import Whole
+from heliograph.engine.nested.integrating import ABOVE, Whole
 from heliograph.engine.nested.points import log_prior
 from heliograph.engine.nested.records import Integration
 from heliograph.graph.hyper import Hyper
@@ -75,7 +75,8 @@ def doubts_of(whole: Whole, integration: Integration) -> str:
     error, d = integration.error, whole.u.shape[1]
     rough = max((x for x in (error.log_evidence, error.mean) if np.isfinite(x)), default=0.0)
     few = d > 2 and len(whole.regions) == 1 and 1.0 / float(np.sum(whole.weights**2)) < _NODES
-    if few or rough > (_ROUGH if d <= 3 else _ROUGHER):
+    above = not all(r.above < ABOVE for r in whole.regions)
+    if few or above or rough > (_ROUGH if d <= 3 else _ROUGHER):
         found.append(
             f"the evidence between the {integration.n_evaluations} values that were tried is not known well enough (log evidence "
             f"within {error.log_evidence:.2g}, means within {error.mean:.2g} standard deviations): give the hyper-parameters "

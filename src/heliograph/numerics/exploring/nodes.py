@@ -27,6 +27,7 @@ class Nodes(NamedTuple):
     z: np.ndarray  # (K, d) whitened
     weights: np.ndarray  # (K,)
     log_mass: float  # of the integral over z
+    highest: float  # log density at any of them
 
 
 def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: int = 0) -> Nodes:
@@ -48,11 +49,12 @@ def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: in
     """
     d = places.shape[1]
     z, log_volume = _lattice(places, _TAIL * spacing) if d <= 2 else _sobol(places, seed)
-    log_weight = _log_density(surrogate, places, spacing, z) + log_volume
+    log_density = _log_density(surrogate, places, spacing, z)
+    log_weight = log_density + log_volume
     log_mass = float(logsumexp(log_weight))
     weights = np.exp(log_weight - log_mass)
     keep = weights > _NOTHING / len(weights)
-    return Nodes(z[keep], weights[keep] / weights[keep].sum(), log_mass)
+    return Nodes(z[keep], weights[keep] / weights[keep].sum(), log_mass, float(log_density.max()))
 
 
 def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np.ndarray) -> np.ndarray:
@@ -65,7 +67,8 @@ def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np
     ray = z / np.maximum(length, 1e-300)[:, None]
     edge = _edge(ray, places, spacing)
     out = length > edge
-    value = inside(z)
+    value = np.empty(len(z))
+    value[~out] = inside(z[~out])
     if out.any():
         ray, edge, beyond = ray[out], edge[out], (length - edge)[out]
         at_edge = inside(edge[:, None] * ray)
