@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from heliograph.errors import ModelError
-from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian, factored_gaussian
 
 
 # ---- several dimensions -----------------------------------------------------------------------------------------------------
@@ -134,3 +134,24 @@ def test_no_information_and_certainty_have_their_moments():
     assert np.isnan(Gamma.uniform().mean) and Gamma.uniform().variance == np.inf
     assert Beta.uniform().mean == 0.5 and Beta.uniform().proper
     assert Gaussian(1.0, 0.0).precision == np.inf and Gamma.point_mass(2.0).rate == np.inf
+
+
+def test_a_vector_with_known_factors_is_the_one_that_is_factored_anew():
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=(5, 5))
+    precision, shift = a @ a.T + np.eye(5), rng.normal(size=5)
+    upper = np.linalg.cholesky(precision).T
+    given = factored_gaussian(shift, precision, upper, np.linalg.inv(upper), np.linalg.solve(precision, shift))
+    anew = MultivariateGaussian.from_naturals((shift[None], precision[None]))
+    other = MultivariateGaussian(np.ones((1, 5)), covariance=np.eye(5)[None])
+    assert given.proper.all() and given.shape == anew.shape
+    for read in (
+        lambda m: m.mean,
+        lambda m: m.covariance,
+        lambda m: m.log_normaliser(),
+        lambda m: m.entropy(),
+        lambda m: m.kl(other),
+        lambda m: other.kl(m),
+        lambda m: m.log_density(np.ones(5)),
+    ):
+        np.testing.assert_allclose(read(given), read(anew), rtol=1e-11, atol=1e-12)  # rounding of two factorisations

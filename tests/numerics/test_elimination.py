@@ -90,6 +90,13 @@ def test_a_chain_in_any_order_equals_a_loop_of_forward_and_backward_sums(n):
         np.testing.assert_allclose(found.tables[0][order], np.exp(log_p - log_z[:, None]), atol=1e-12)
 
 
+def test_the_plan_of_a_chain_in_its_order_copies_no_rows():
+    n = 1000
+    plan = make_plan(np.full(n, 3), [np.arange(n)[:, None], np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)])
+    parts = [part for group in plan.groups for part in group.parts]
+    assert all(isinstance(part.rows, slice) and isinstance(part.target, slice) for part in parts)
+
+
 def test_a_probability_below_the_smallest_number_keeps_its_logarithm():
     # two variables that must be equal; one says 0, the other says 0 by 900 nats less
     scopes = [np.array([[0], [1]]), np.array([[0, 1]])]

@@ -11,6 +11,7 @@ from heliograph.families.bernoulli import Bernoulli
 from heliograph.families.beta import Beta
 from heliograph.families.categorical import Categorical
 from heliograph.families.dirichlet import Dirichlet
+from heliograph.families.factored import factored_gaussian
 from heliograph.families.gamma import Gamma
 from heliograph.families.gaussian import Gaussian
 from heliograph.families.mixture import Mixture
@@ -39,4 +40,5 @@ __all__ = [
     "Mixture",
     "MultivariateGaussian",
     "concatenate",
+    "factored_gaussian",
 ]

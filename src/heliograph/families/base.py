@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from heliograph.errors import ImproperError
+from heliograph.errors import ImproperError, ModelError
 from heliograph.families.points import or_none
 from heliograph.families.reading import Reading
-from heliograph.numerics.checks import check_rng, short
+from heliograph.numerics.checks import as_real, check_fit, check_rng, short
 
-__all__ = ["Family", "concatenate", "stored"]
+__all__ = ["Discrete", "Family", "concatenate", "positive_pair", "stored"]
 
 _LEAST = float(np.nextafter(-1.0, 0.0))
 
@@ -25,6 +25,19 @@ _LEAST = float(np.nextafter(-1.0, 0.0))
 def stored(parameter: np.ndarray) -> np.ndarray:
     """``parameter - 1``, the natural parameter, never rounded down to -1, which would be improper."""
     return np.maximum(parameter - 1.0, _LEAST)
+
+
+def positive_pair(family: str, name: str, a: Any, other: str, b: Any, naturals: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two parameters as arrays of one shape, finite and positive; `naturals` is what to give `from_naturals` otherwise."""
+    a, b = as_real(f"a {family}'s {name}", a), as_real(f"a {family}'s {other}", b)
+    check_fit(family, name, a, other, b)
+    a, b = np.broadcast_arrays(a, b)
+    if not ((a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b)).all():
+        raise ModelError(
+            f"a {family} needs finite positive {name} and {other}, not {name} {short(a)} and {other} {short(b)}; "
+            f"for an improper message use {family}.from_naturals({naturals}"
+        )
+    return a, b
 
 
 class Family(Reading):
@@ -42,13 +55,19 @@ class Family(Reading):
     discrete: ClassVar[bool] = False  # the variable has finitely many values
     gaussian: ClassVar[bool] = False  # the mean and the (co)variance of the variable say everything
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which every value (or entry of it) lies
+    values: ClassVar[str] = "at a finite number"  # where a value may lie, in words
     unsampled: ClassVar[str] = "uniform or improper"  # the entries that cannot be sampled; "" if there are none
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
     def point_mass(cls, value: Any) -> Self:
-        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        raise NotImplementedError  # pragma: no cover
+        """All mass at `value`; where that is NaN (a vector: all of it), the message is uniform: nothing is known there."""
+        name, rank = cls.__name__, cls.point_rank
+        value = np.array(as_real(f"a {name}'s point mass", value))
+        missing = np.isnan(value).all(axis=-1) if rank and value.ndim else np.isnan(value)
+        if value.ndim < rank or not (cls.in_support(value) | missing).all():
+            raise ModelError(f"a {name}'s point mass lies {cls.values}, not at {short(value)}")
+        return cls._points_at(value, *value.shape[value.ndim - rank :])
 
     @classmethod
     def from_statistics(cls, *statistics: Any) -> Self:
@@ -131,6 +150,10 @@ class Family(Reading):
 
     def kl(self, other: Self) -> np.ndarray:
         """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
+        self._check_same("kl", other)
+        return self._kl(other)
+
+    def _kl(self, other: Self) -> np.ndarray:
         raise NotImplementedError  # pragma: no cover
 
     def sample(self, rng: np.random.Generator, n: int | tuple[int, ...] = ()) -> np.ndarray:
@@ -167,6 +190,42 @@ class Family(Reading):
 
     def __repr__(self) -> str:
         return _described(self)
+
+
+class Discrete(Family):
+    """A family of finitely many values, whose probabilities `p` are its expected statistics too."""
+
+    __slots__ = ()
+    discrete = True
+    unsampled = ""
+
+    @property
+    def p(self) -> np.ndarray:
+        """The probability of 1, or those of all categories along the last axis."""
+        raise NotImplementedError  # pragma: no cover
+
+    @classmethod
+    def from_statistics(cls, p: Any) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The EP projection: the member with these probabilities."""
+        return cls(p)  # pyright: ignore[reportCallIssue]  (every one of them is made of its probabilities)
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any = None) -> Self:
+        """The member with these probabilities, which decide the variance too."""
+        return cls.from_statistics(mean)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The probabilities."""
+        return self.p
+
+    def expected_statistics(self) -> tuple[np.ndarray, ...]:
+        """The probabilities."""
+        return (self.p,)
+
+    def parameters_text(self) -> str:
+        """The parameters of one entry in a few words."""
+        return f"p {short(self.p)}"
 
 
 def concatenate(messages: Sequence[Family]) -> Family:

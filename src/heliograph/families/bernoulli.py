@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families.base import Family
+from heliograph.families.base import Discrete
 from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.special import expit, log_expit
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(Family):
+class Bernoulli(Discrete):
     """``p`` at 1 and ``1 - p`` at 0, kept as ``exp(log_odds x)``.
 
     Uniform: ``p = 1/2``, log odds 0; being a distribution on two values it is also proper, and its normaliser is 2.
@@ -32,8 +32,7 @@ class Bernoulli(Family):
     ranks = (0,)
     statistics = ("x",)
     support = (0.0, 1.0)
-    unsampled = ""
-    discrete = True
+    values = "at 0 or 1"
 
     def __init__(self, p: Any) -> None:
         p = as_real("a Bernoulli's probability", p)
@@ -64,24 +63,6 @@ class Bernoulli(Family):
         log_weights = np.asarray(log_weights, dtype=float)
         return cls.from_log_odds(log_weights[..., 1] - log_weights[..., 0], strict=strict)
 
-    @classmethod
-    def point_mass(cls, value: Any) -> Self:
-        """Certainty of `value`, 0 or 1; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Bernoulli's point mass", value))
-        if not (cls.in_support(value) | np.isnan(value)).all():
-            raise ModelError(f"a Bernoulli's value is 0 or 1, not {short(value)}")
-        return cls._points_at(value)
-
-    @classmethod
-    def from_statistics(cls, p: Any) -> Self:
-        """The EP projection: the member with ``E x = p``."""
-        return cls(p)
-
-    @classmethod
-    def from_mean_variance(cls, mean: Any, variance: Any = None) -> Self:
-        """The member with this mean, which decides the variance too."""
-        return cls(mean)
-
     # ---- reading ------------------------------------------------------------------------------------------------
     @property
     def log_odds(self) -> np.ndarray:
@@ -102,11 +83,6 @@ class Bernoulli(Family):
         return self._or_at_points(p, self.point)
 
     @property
-    def mean(self) -> np.ndarray:
-        """The probability of 1."""
-        return self.p
-
-    @property
     def variance(self) -> np.ndarray:
         """``p (1 - p)``."""
         v = expit(self.naturals[0]) * expit(-self.naturals[0])
@@ -116,10 +92,6 @@ class Bernoulli(Family):
     def proper(self) -> np.ndarray:
         """Everywhere: two values always have a finite sum. Only an entry of NaN is no distribution."""
         return ~np.isnan(self.naturals[0])
-
-    def expected_statistics(self) -> tuple[np.ndarray]:
-        """``E x``, the probability of 1."""
-        return (self.p,)
 
     @classmethod
     def in_support(cls, x: Any) -> np.ndarray:
@@ -146,9 +118,7 @@ class Bernoulli(Family):
         h = -expit(l) * log_expit(l) - expit(-l) * log_expit(-l)
         return self._or_at_points(h, 0.0)
 
-    def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` gives 0 to what `self` holds possible."""
-        self._check_same("kl", other)
+    def _kl(self, other: Self) -> np.ndarray:
         p, q = (expit(self.naturals[0]), expit(-self.naturals[0])) if self.point is None else (self.p, 1.0 - self.p)
         l, k = self.naturals[0], other.naturals[0]
         kl = p * (log_expit(l) - log_expit(k)) + q * (log_expit(-l) - log_expit(-k))
@@ -167,7 +137,3 @@ class Bernoulli(Family):
 
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         return (rng.random(size) < self.p).astype(float)
-
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"p {short(self.p)}"

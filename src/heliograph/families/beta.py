@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families.base import Family, stored
-from heliograph.numerics.checks import as_real, check_fit, short
+from heliograph.families.base import Family, positive_pair, stored
+from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
-from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet
+from heliograph.numerics.inverse_dirichlet import dirichlet_mean_log, inverse_dirichlet
 from heliograph.numerics.inverse_logit_moments import inverse_logit_moments
 from heliograph.numerics.logarithms import log_or_minus_inf
 from heliograph.numerics.special import betainc, betaincinv, betaln, expit, log_expit, psi, xlog1py, xlogy
@@ -41,27 +41,13 @@ class Beta(Family):
     statistics = ("log p", "log(1 - p)")
     support = (0.0, 1.0)
     unsampled = "improper"
+    values = "between 0 and 1"
 
     def __init__(self, a: Any, b: Any) -> None:
-        a, b = as_real("a Beta's a", a), as_real("a Beta's b", b)
-        check_fit("Beta", "a", a, "b", b)
-        a, b = np.broadcast_arrays(a, b)
-        if not ((a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b)).all():
-            raise ModelError(
-                f"a Beta needs finite positive a and b, not a {short(a)} and b {short(b)}; "
-                "for an improper message use Beta.from_naturals((a - 1, b - 1))"
-            )
+        a, b = positive_pair("Beta", "a", a, "b", b, "(a - 1, b - 1))")
         self._init((stored(a), stored(b)))
 
     # ---- making -------------------------------------------------------------------------------------------------
-    @classmethod
-    def point_mass(cls, value: Any) -> Self:
-        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Beta's point mass", value))
-        if (value < 0).any() or (value > 1).any():
-            raise ModelError(f"a Beta's point mass lies between 0 and 1, not at {short(value)}")
-        return cls._points_at(value)
-
     @classmethod
     def from_statistics(cls, mean_log: Any, mean_log1m: Any) -> Self:
         """The EP projection: the member with these ``E log p`` and ``E log(1 - p)``.
@@ -180,12 +166,6 @@ class Beta(Family):
             second = np.where(is_point, log_or_minus_inf(1.0 - x), second)
         return first, second
 
-    def mean_logit_and_gap(self) -> tuple[np.ndarray, np.ndarray]:
-        """``E logit p`` and the gap that `from_mean_logit_and_gap` takes, to full relative precision."""
-        soft, a, b = self._safe()
-        gap = np.where(soft, dirichlet_centre(np.stack([a, b], axis=-1))[1], np.nan)
-        return self.chart_moments()[0], self._or_at_points(gap, 0.0)
-
     def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of ``logit p``; NaN and infinite where the message is improper."""
         soft, a, b = self._safe()
@@ -257,9 +237,7 @@ class Beta(Family):
         h = np.where(soft, h + 0.5 * (np.log(a) + np.log(b) - 3.0 * np.log(s) + _LOG_2PI), np.nan)
         return self._or_at_points(h, -np.inf)
 
-    def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
-        self._check_same("kl", other)
+    def _kl(self, other: Self) -> np.ndarray:
         soft1, a1, b1 = self._safe()
         soft2, a2, b2 = other._safe()
         s1, s2 = a1 + b1, a2 + b2

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from heliograph.errors import ContradictionError, ImproperError, ModelError
-from heliograph.families.base import Family
+from heliograph.families.base import Discrete
 from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.logarithms import log_or_minus_inf
 from heliograph.numerics.special import entr
@@ -17,7 +17,7 @@ from heliograph.numerics.special import entr
 __all__ = ["Categorical"]
 
 
-class Categorical(Family):
+class Categorical(Discrete):
     """Probability ``p[k]`` of category k, kept as ``exp(log_p[k])``, of which only the ratios matter.
 
     Uniform: all categories alike; being a distribution on K values it is also proper, and its normaliser is K. Point
@@ -36,8 +36,6 @@ class Categorical(Family):
     ranks = (1,)
     point_rank = 0
     statistics = ("[x = k]",)
-    unsampled = ""
-    discrete = True
 
     def __init__(self, p: Any) -> None:
         p = as_real("a Categorical's probabilities", p)
@@ -104,16 +102,6 @@ class Categorical(Family):
             )
         return cls._points_at(value, n_categories)
 
-    @classmethod
-    def from_statistics(cls, p: Any) -> Self:
-        """The EP projection: the member with these probabilities."""
-        return cls(p)
-
-    @classmethod
-    def from_mean_variance(cls, mean: Any, variance: Any = None) -> Self:
-        """The member with these probabilities, which decide the variance too."""
-        return cls(mean)
-
     def point_like(self, value: Any) -> Self:
         """Certainty of the categories `value`, of as many as this message has."""
         return self.point_mass(value, self.n_categories)
@@ -149,7 +137,7 @@ class Categorical(Family):
         if (impossible & (e < 0)).any():
             raise ImproperError("a Categorical with impossible categories has no negative power")
         out = self.from_naturals((np.where(impossible, 0.0, self.naturals[0]),), self.point)
-        out = Family.__pow__(out, exponent)
+        out = Discrete.__pow__(out, exponent)
         return self.from_naturals((np.where(impossible & (e > 0), -np.inf, out.naturals[0]),), out.point)
 
     @property
@@ -184,11 +172,6 @@ class Categorical(Family):
         return np.arange(self.n_categories) == self.point[..., None]
 
     @property
-    def mean(self) -> np.ndarray:
-        """The mean of the one-hot vector: the probabilities."""
-        return self.p
-
-    @property
     def variance(self) -> np.ndarray:
         """The variance of the one-hot vector, ``p (1 - p)``."""
         p = self.p
@@ -204,14 +187,6 @@ class Categorical(Family):
     def proper(self) -> np.ndarray:
         """Everywhere: K values always have a finite sum. Only an entry of NaN is no distribution."""
         return np.asarray(~np.isnan(self.naturals[0]).any(axis=-1))
-
-    def expected_statistics(self) -> tuple[np.ndarray]:
-        """The probabilities."""
-        return (self.p,)
-
-    def chart_moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the one-hot vector."""
-        return self.p, self.variance
 
     @classmethod
     def in_support(cls, x: Any, n_categories: float = np.inf) -> np.ndarray:
@@ -235,9 +210,7 @@ class Categorical(Family):
         """``-sum p log p`` in nats; 0 at a point mass."""
         return entr(self.p).sum(axis=-1)
 
-    def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` gives 0 to what `self` holds possible."""
-        self._check_same("kl", other)
+    def _kl(self, other: Self) -> np.ndarray:
         p, log_p, log_q = self.p, self.log_p, other.log_p
         held = np.broadcast_to(p > 0, np.broadcast_shapes(p.shape, log_q.shape))
         gap = np.where(held, log_p, 0.0) - np.where(held, log_q, 0.0)
@@ -247,10 +220,6 @@ class Categorical(Family):
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         edges = np.cumsum(self.p, axis=-1)[..., :-1]
         return (rng.random(size)[..., None] >= edges).sum(axis=-1)
-
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"p {short(self.p)}"
 
 
 def _log_sum(log_p: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from heliograph.families.beta import Beta
 from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence
-from heliograph.numerics.inverse_dirichlet import dirichlet_centre, dirichlet_mean_log, inverse_dirichlet, others
+from heliograph.numerics.inverse_dirichlet import dirichlet_mean_log, inverse_dirichlet, others
 from heliograph.numerics.logarithms import log_or_minus_inf
 from heliograph.numerics.special import logsumexp, xlogy
 
@@ -41,6 +41,7 @@ class Dirichlet(Family):
     statistics = ("log p",)
     support = (0.0, 1.0)
     unsampled = "improper"
+    values = "at a vector of 0 or more that sums to 1"
 
     def __init__(self, concentration: Any) -> None:
         a = as_real("a Dirichlet's concentration", concentration)
@@ -56,15 +57,6 @@ class Dirichlet(Family):
     def uniform(cls, shape: tuple[int, ...] | int = (), n_categories: int = 2) -> Self:
         """The constant 1 on the simplex of `n_categories` corners, which is Dirichlet(1, ..., 1)."""
         return cls._zeros(shape, n_categories)
-
-    @classmethod
-    def point_mass(cls, value: Any) -> Self:
-        """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
-        value = np.array(as_real("a Dirichlet's point mass", value))
-        missing = np.isnan(value)
-        if value.ndim < 1 or not (cls.in_support(value) | missing.all(axis=-1)).all():
-            raise ModelError(f"a Dirichlet's point mass is a vector of 0 or more that sums to 1, not {short(value)}")
-        return cls._points_at(value, value.shape[-1])
 
     @classmethod
     def from_statistics(cls, mean_log: Any) -> Self:
@@ -171,16 +163,6 @@ class Dirichlet(Family):
             mean_log = np.where(is_point, log_or_minus_inf(x), mean_log)
         return (mean_log,)
 
-    def log_centre_and_gap(self) -> tuple[np.ndarray, np.ndarray]:
-        """What `from_log_centre_and_gap` takes, the gap to full relative precision."""
-        soft, a, _ = self._safe()
-        log_centre, gap = dirichlet_centre(a)
-        log_centre, gap = np.where(soft[..., None], log_centre, np.nan), np.where(soft, gap, np.nan)
-        if self.point is None:
-            return log_centre, gap
-        is_point = self.is_point
-        return np.where(is_point[..., None], self.expected_statistics()[0], log_centre), np.where(is_point, 0.0, gap)
-
     def somewhere(self) -> np.ndarray:
         """The middle of the simplex."""
         return np.full(self.n_categories, 1.0 / self.n_categories)
@@ -232,9 +214,7 @@ class Dirichlet(Family):
         h = np.where(soft, h, np.nan)
         return self._or_at_points(h, -np.inf)
 
-    def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
-        self._check_same("kl", other)
+    def _kl(self, other: Self) -> np.ndarray:
         soft1, a1, s1 = self._safe()
         soft2, a2, s2 = other._safe()
         ratio = (a1 * s2[..., None] - a2 * s1[..., None]) / (a2 * s1[..., None])  # mean over mean, less 1

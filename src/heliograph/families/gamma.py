@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families.base import Family, stored
-from heliograph.numerics.checks import as_real, check_fit, short
+from heliograph.families.base import Family, positive_pair, stored
+from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
 from heliograph.numerics.inverse_digamma import inverse_digamma_gap, inverse_trigamma
@@ -40,27 +40,14 @@ class Gamma(Family):
     ranks = (0, 0)
     statistics = ("log x", "-x")
     support = (0.0, np.inf)
+    values = "at a finite positive number"
 
     def __init__(self, shape: Any, rate: Any) -> None:
-        shape, rate = as_real("a Gamma's shape", shape), as_real("a Gamma's rate", rate)
-        check_fit("Gamma", "shape", shape, "rate", rate)
-        shape, rate = np.broadcast_arrays(shape, rate)
-        if not ((shape > 0) & (rate > 0) & np.isfinite(shape) & np.isfinite(rate)).all():
-            raise ModelError(
-                f"a Gamma needs a finite positive shape and rate, not shape {short(shape)} and rate {short(rate)}; "
-                "for an improper message use Gamma.from_naturals((shape - 1, rate)), for no information Gamma.uniform()"
-            )
+        instead = "(shape - 1, rate)), for no information Gamma.uniform()"
+        shape, rate = positive_pair("Gamma", "shape", shape, "rate", rate, instead)
         self._init((stored(shape), np.array(rate)))
 
     # ---- making -------------------------------------------------------------------------------------------------
-    @classmethod
-    def point_mass(cls, value: Any) -> Self:
-        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Gamma's point mass", value))
-        if (value <= 0).any() or (value == np.inf).any():
-            raise ModelError(f"a Gamma's point mass lies at a finite positive number, not at {short(value)}")
-        return cls._points_at(value)
-
     @classmethod
     def from_statistics(cls, mean: Any, mean_log: Any) -> Self:
         """The EP projection: the member with ``E x = mean`` and ``E log x = mean_log``.
@@ -238,9 +225,7 @@ class Gamma(Family):
         h = np.where(soft, h, np.nan)
         return self._or_at_points(h, -np.inf)
 
-    def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
-        self._check_same("kl", other)
+    def _kl(self, other: Self) -> np.ndarray:
         soft1, s1, r1 = self._safe()
         soft2, s2, r2 = other._safe()
         ratio = (s1 * r2 - s2 * r1) / (s2 * r1)  # mean over mean, less 1

@@ -69,14 +69,6 @@ class Gaussian(Family):
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
-    def point_mass(cls, value: Any) -> Self:
-        """All mass at `value`; NaN entries become uniform (nothing is known there)."""
-        value = np.array(as_real("a Gaussian's point mass", value))
-        if np.isinf(value).any():
-            raise ModelError(f"a Gaussian's point mass lies at a finite number, not at {short(value)}")
-        return cls._points_at(value)
-
-    @classmethod
     def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
         """The member with this mean and variance; for a Gaussian that is also the EP projection.
 
@@ -160,9 +152,7 @@ class Gaussian(Family):
         v = np.where(self.proper, self.variance, np.nan)
         return 0.5 * (_LOG_2PI + 1 + np.log(v, out=np.full(v.shape, -np.inf), where=~(v == 0)))
 
-    def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
-        self._check_same("kl", other)
+    def _kl(self, other: Self) -> np.ndarray:
         (h1, t1), (h2, t2) = self.naturals, other.naturals
         both = (t1 > 0) & (t2 > 0)
         limits = not both.all()

@@ -33,6 +33,7 @@ class MultivariateGaussian(Family):
     gaussian = True
     ranks = (1, 2)
     point_rank = 1
+    values = "at a whole finite vector (all of its entries NaN, or none)"
     statistics = ("x", "x x'")
 
     _factor: tuple[np.ndarray, np.ndarray]  # where the precision is positive definite, and its Cholesky factor
@@ -69,17 +70,6 @@ class MultivariateGaussian(Family):
     def uniform(cls, shape: tuple[int, ...] | int = (), dimension: int = 1) -> Self:
         """The constant 1 on vectors of length `dimension`."""
         return cls._zeros(shape, dimension)
-
-    @classmethod
-    def point_mass(cls, value: Any) -> Self:
-        """All mass at the vector `value`; a vector of NaN becomes uniform (nothing is known there)."""
-        value = np.array(as_real("a MultivariateGaussian's point mass", value))
-        if value.ndim < 1 or np.isinf(value).any():
-            raise ModelError(f"a MultivariateGaussian's point mass lies at a finite vector, not at {short(value)}")
-        missing = np.isnan(value)
-        if (missing.any(axis=-1) != missing.all(axis=-1)).any():
-            raise ModelError("a MultivariateGaussian's point mass is a whole vector: all of its entries NaN, or none")
-        return cls._points_at(value, value.shape[-1])
 
     @classmethod
     def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
@@ -235,9 +225,7 @@ class MultivariateGaussian(Family):
         h = np.where(soft, 0.5 * self.dimension * (_LOG_2PI + 1) - log_diagonal(lower), np.nan)
         return self._or_at_points(h, -np.inf)
 
-    def kl(self, other: Self) -> np.ndarray:
-        """``KL(self || other)`` in nats; infinite where `other` cannot hold `self`, 0 where they are the same."""
-        self._check_same("kl", other)
+    def _kl(self, other: Self) -> np.ndarray:
         soft1, lower1 = self.cholesky()
         soft2, lower2 = other.cholesky()
         both = soft1 & soft2

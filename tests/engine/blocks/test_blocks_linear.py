@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from dense_world import check
 
+import heliograph as hg
+
 SEEDS = range(3)
 
 
@@ -173,3 +175,23 @@ def test_random_sparse_models_are_exact(seed):
         return [child + 2.0 * x[parents], some[1, 2] - x[0], some.reshape(3, 2)[0] + x[j[0]]]
 
     check(write, seed)
+
+
+@pytest.mark.parametrize("correlated", [False, True])
+def test_the_belief_of_a_vector_reads_as_its_natural_parameters_say(correlated):
+    """A block hands its factors of the precision to the belief, and adds a prior without correlations to the diagonal alone."""
+    rng = np.random.default_rng(5)
+    d, n = 6, 40
+    x, y, mean = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=d)
+    prior = np.diag(rng.uniform(0.5, 2.0, d)) + correlated * 0.3
+    model = hg.Model()
+    w = model.gaussian("w", mean, covariance=prior)
+    model.gaussian("y", x @ w, variance=0.5, observed=y)
+    belief = model.infer()[w]
+    precision = np.linalg.inv(prior) + x.T @ x / 0.5
+    expected = np.linalg.solve(precision, np.linalg.solve(prior, mean) + x.T @ y / 0.5)
+    np.testing.assert_allclose(belief.mean, expected, rtol=1e-9)
+    np.testing.assert_allclose(belief.covariance, np.linalg.inv(precision), rtol=1e-9, atol=1e-12)
+    anew = type(belief).from_naturals(belief.naturals, belief.point)
+    np.testing.assert_allclose(belief.mean, anew.mean, rtol=1e-9)
+    np.testing.assert_allclose(belief.covariance, anew.covariance, rtol=1e-9, atol=1e-12)

@@ -7,8 +7,8 @@ import warnings
 from typing import NamedTuple
 
 from heliograph.engine.blocks.dense import DenseSystem
+from heliograph.engine.blocks.estimated import EstimatedSystem
 from heliograph.engine.blocks.planned import PlanRefusedError
-from heliograph.engine.blocks.probed import ProbedSystem
 from heliograph.engine.blocks.records import Known
 from heliograph.engine.blocks.rows import Rows
 from heliograph.engine.blocks.sparse import SparseSystem
@@ -92,7 +92,7 @@ def system_for(
     except PlanRefusedError as refused:
         if not limits.estimated:
             raise
-        return ProbedSystem(known, rows, n_sites, vectors, refused)
+        return EstimatedSystem(known, rows, n_sites, vectors, refused)
     if n < 3000 and dense_cost < sparse.solver.flops:
         return DenseSystem(known, rows, n_sites, vectors)
     return sparse

@@ -215,9 +215,10 @@ class _Compiler:
             return shifted(x, np.asarray(plate.data["constant"], dtype=float).reshape(-1))
         if isinstance(factor, Dot):
             edge = plate.edges["w"]
-            d = self.graph.nodes[edge.node].dimension or 1
-            entry = 0 if edge.index is None else int(edge.index[0])
-            return apply(plate.data["x"], take(self._node(edge.node), components(np.array([entry]), d)))
+            node = self.graph.nodes[edge.node]
+            entry = np.zeros(1, dtype=int) if edge.index is None else np.asarray(edge.index)[:1]
+            one = None if node.size == 1 else components(entry, node.dimension or 1)
+            return apply(plate.data["x"], take(self._node(edge.node), one))
         columns = [self._port(plate, f"x{k}") for k in range(factor.n)]  # type: ignore[attr-defined]
         whole = joined(columns, self.n_columns)
         return take(whole, np.arange(len(whole)).reshape(len(columns), plate.size).T.reshape(-1))

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
-import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.gram import gram_of
 from heliograph.engine.blocks.records import Known, joined_known, known_log_density
-from heliograph.engine.blocks.rows import Rows, image, is_base, over, pull, take
-from heliograph.engine.blocks.system import Sites
+from heliograph.engine.blocks.rows import Rows, empty, image, over, pull, take
+from heliograph.engine.blocks.system import Error, Sites
 from heliograph.engine.blocks.vectors import DenseVectors
 from heliograph.factors import dot_forward
+from heliograph.families import MultivariateGaussian, factored_gaussian
 from heliograph.numerics.triangular import inverse_of_upper
 
 __all__ = ["DenseSystem", "Solution"]
@@ -40,8 +40,8 @@ class Solution(NamedTuple):
     root: np.ndarray  # (N, N) R with R R' the covariance
     log_det: float  # of the precision, given what is fixed
     n_free: int  # base scalars less those that exact values fix
-    naturals: tuple[np.ndarray, np.ndarray] | None = (
-        None  # shift and precision of all base scalars, where they are exact
+    factored: tuple[np.ndarray, np.ndarray, np.ndarray] | None = (
+        None  # shift, precision and U with U'U the precision, where these are exact
     )
     lost: float = 1.0  # the largest precision over what is left of it when the other scalars are known
 
@@ -66,6 +66,9 @@ class DenseSystem:
         n = rows.n_columns
         self.precision, self.shift = np.zeros((n, n)), np.zeros(n)
         for part in known:
+            if part.rows.in_order:  # a prior around 0 without correlations
+                self.precision[np.diag_indices(n)] += part.weight
+                continue
             value = -part.weight * part.rows.constant
             if part.gram is None:
                 gram_of(laid_out(part.rows)).add(self.precision, self.shift, part.weight, value)
@@ -109,13 +112,13 @@ class DenseSystem:
         mean = root @ (root.T @ b)
         mean += root @ (root.T @ (b - q @ mean))  # one step of refinement
         lost = float((size / (diagonal * diagonal)).max())
-        return Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q), lost)
+        return Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q, upper), lost)
 
-    def naturals(self, rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray] | None:
-        """Shift and precision of rows that are all base scalars in their order; None of any others."""
-        if len(rows) != rows.n_columns or not is_base(rows) or solution.naturals is None:
+    def whole(self, rows: Rows, solution: Solution) -> MultivariateGaussian | None:
+        """The belief of rows that are all base scalars in their order; None of any others."""
+        if solution.factored is None or not rows.in_order:
             return None
-        return solution.naturals if (rows.sparse.indices == np.arange(len(rows))).all() else None
+        return factored_gaussian(*solution.factored, solution.root, solution.mean)
 
     def covariance(self, rows: Rows, others: Rows, solution: Solution) -> np.ndarray:
         """Covariances of some rows with others."""
@@ -143,9 +146,9 @@ class DenseSystem:
         """Means of any rows."""
         return rows.constant + image(rows, solution.mean)
 
-    def error(self, rows: Rows, start: int, solution: Solution) -> float:
+    def error(self, rows: Rows, start: int, solution: Solution) -> Error:
         """0: nothing is estimated."""
-        return 0.0
+        return Error(0.0)
 
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
@@ -163,7 +166,7 @@ def laid_out(rows: Rows) -> Rows:
     whole = rows.sparse.toarray()
     for x, columns in rows.dense:
         whole[:, columns] += x
-    return Rows(sp.csr_array((n, n_columns)), ((whole, np.arange(n_columns)),), rows.constant)
+    return Rows(empty(n, n_columns), ((whole, np.arange(n_columns)),), rows.constant)
 
 
 def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from heliograph.engine.blocks.choosing import Limits, system_for
 from heliograph.engine.blocks.private import Fold, entries_at, without_private
 from heliograph.engine.blocks.rows import Rows, add, apply, joined, over, scale, shifted, take
-from heliograph.engine.blocks.system import Sites, System
+from heliograph.engine.blocks.system import Error, Sites, System
+from heliograph.families import MultivariateGaussian
 
 __all__ = ["FoldedSystem", "folded_system"]
 
@@ -107,11 +108,11 @@ class FoldedSystem:
         np.add.at(spread, (i[near] // d, i[near] % d, j[near] % d), more.data[near])
         return mean, spread
 
-    def naturals(self, rows: Rows, solution: _Folded) -> tuple[np.ndarray, np.ndarray] | None:
-        """Shift and precision of rows that are all scalars which are left, in their order, where the system has them."""
+    def whole(self, rows: Rows, solution: _Folded) -> MultivariateGaussian | None:
+        """The belief of rows that are all scalars which are left, in their order, where the system has it."""
         if len(rows) != self.fold.rest.n_columns or len(entries_at(rows, -1 - self.fold.number)[0]):
             return None
-        return self.inner.naturals(without_private(rows, self.fold.number, len(rows)), solution.inner)
+        return self.inner.whole(without_private(rows, self.fold.number, len(rows)), solution.inner)
 
     def covariance(self, rows: Rows, others: Rows, solution: _Folded) -> np.ndarray:
         """Covariances of some expressions with others."""
@@ -137,8 +138,10 @@ class FoldedSystem:
         found[fold.private] = over(fold.rest, left) + fold.rest.constant[:, None] + fold.scale[:, None] * deviation
         return found.T
 
-    def error(self, rows: Rows, start: int, solution: _Folded) -> float:
-        """The largest expected relative error of the standard deviations of some rows, or more than that."""
+    def error(self, rows: Rows, start: int, solution: _Folded) -> Error:
+        """How wrong the standard deviations of some rows may be, or more than that: what is known of deviations is exact."""
+        if self.refused is not None and start < 0:
+            rows = self._opened(rows, solution).rows
         return self.inner.error(rows, start, solution.inner)
 
     def log_mass(self, solution: _Folded) -> float:

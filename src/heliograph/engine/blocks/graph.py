@@ -8,11 +8,11 @@ from dataclasses import replace
 from heliograph.engine.blocks.absorbing import with_absorbed_terms
 from heliograph.engine.blocks.choosing import Limits
 from heliograph.engine.blocks.compile import find_blocks
+from heliograph.engine.blocks.estimated import EXPECTED_ERROR, GOOD
 from heliograph.engine.blocks.grouping import with_differences
 from heliograph.engine.blocks.joining import with_joint_ports
 from heliograph.engine.blocks.pairing import with_paired_constraints
 from heliograph.engine.blocks.plate import BlockFactor, port_of
-from heliograph.engine.blocks.probed import EXPECTED_ERROR
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.refusing import joint_but, refuse_block
 from heliograph.errors import AccuracyWarning
@@ -61,7 +61,8 @@ def _factors(graph: Graph, blocks: list[Block], must: bool, limits: Limits) -> l
         if factor.refused is not None:
             warnings.warn(
                 f"{_too_expensive(graph, factor.block, factor.refused)}; their means are found by conjugate gradients, and their "
-                f"standard deviations estimated from random probes, each with an expected error of at most {EXPECTED_ERROR:.0%} "
+                f"standard deviations by messages between pairs, if these are within {GOOD:.0%} in a sample that is checked, or "
+                f"estimated from random probes, each with an expected error of at most {EXPECTED_ERROR:.0%} "
                 "(posterior.structure has it); there is no evidence. A larger budget= solves them jointly",
                 AccuracyWarning,
                 stacklevel=2,

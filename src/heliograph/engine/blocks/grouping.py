@@ -46,6 +46,8 @@ def with_differences(graph: Graph) -> Graph:
 
     The factor sees one expression of the block then, and not two independent ends of it.
     """
+    if not any(isinstance(plate.factor, _OF_DIFFERENCE) for plate in graph.plates):
+        return graph
     made = replace(graph, nodes=list(graph.nodes), plates=[])
     met = graph.meetings()
     for plate in graph.plates:
@@ -84,10 +86,12 @@ def is_linear(graph: Graph, plate: Plate) -> bool:
 
 
 def groups(graph: Graph) -> list[set[int]]:
-    """Sets of nodes that linear plates join, two open ends at a time."""
-    linear = (p for p in graph.plates if is_linear(graph, p))
-    ends = ([p.edges[port].node for port in _open_ports(graph, p)] for p in linear)
-    return joined_sets(nodes for nodes in ends if len(nodes) > 1)
+    """Sets of nodes that linear plates join, two open ends at a time; and vectors of which products are known exactly."""
+    linear = [p for p in graph.plates if is_linear(graph, p)]
+    ends = [[p.edges[port].node for port in _open_ports(graph, p)] for p in linear]
+    return joined_sets(
+        nodes for p, nodes in zip(linear, ends, strict=True) if len(nodes) > 1 or (nodes and isinstance(p.factor, Dot))
+    )
 
 
 def is_gaussian_prior(plate: Plate) -> bool:

@@ -99,6 +99,8 @@ def _partners(parts: list[_Elements], private: np.ndarray) -> np.ndarray:
     order = np.lexsort((element, column))
     element, column = element[order], column[order]
     same = np.flatnonzero(column[1:] == column[:-1])
+    if not len(same):
+        return np.zeros((0, 4), dtype=int)
     links = np.unique(np.stack([element[same], element[same + 1]], axis=1), axis=0)
     links = _matched(links[links[:, 0] != links[:, 1]], len(plate))
     return np.stack([plate[links[:, 0]], row[links[:, 0]], plate[links[:, 1]], row[links[:, 1]]], axis=1)

@@ -160,9 +160,9 @@ class BlockFactor(Factor):
         if start >= 0:
             part = slice(start, start + len(rows))
             return Gaussian.from_mean_variance(joint.mean[part], joint.variance[part])
-        whole = self.system.naturals(rows, joint.solution) if d == len(rows) else None
+        whole = self.system.whole(rows, joint.solution) if d == len(rows) else None
         if whole is not None:
-            return MultivariateGaussian.from_naturals((whole[0][None], whole[1][None]))
+            return whole
         if port in joint.vectors:
             return vector_beliefs(*joint.vectors[port])
         mean, variance = self.system.moments(rows, joint.solution, d)
@@ -257,6 +257,8 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
     """Belief over site; uniform where the site is exact, or where nothing but rounding is left of it."""
     (h, p), (s, t) = belief.naturals, site.naturals
     tau = p - t
+    if belief.point is None and site.point is None and (tau > _LOST * p).all() and (p > 0).all():
+        return Gaussian.from_naturals((h - s, tau))
     known = belief.is_point & ~site.is_point
     lost = (np.abs(tau) <= _LOST * np.abs(p)) | site.is_point | known
     naturals = np.where(lost, 0.0, h - s), np.where(lost, 0.0, tau)

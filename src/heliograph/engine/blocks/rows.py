@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "apply",
     "base",
     "constants",
+    "empty",
     "image",
     "is_base",
     "joined",
@@ -34,6 +36,7 @@ __all__ = [
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
 _FEW = 32  # rows up to which they are kept sparse whatever their length (a small matrix in a long chain)
+_SMALL = 2048  # rows up to which matrices without entries, and all base scalars in their order, are kept
 _SPARSE = 0.1  # share of entries that are not zero, below which a given matrix is kept sparse
 
 
@@ -53,23 +56,54 @@ class Rows:
         """The number of base scalars."""
         return self.sparse.shape[1]
 
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the rows are all base scalars, each as it is, in their order."""
+        every = len(self) == self.n_columns and is_base(self)
+        return every and bool((self.sparse.indices == np.arange(len(self))).all())
+
+
+def empty(n: int, n_columns: int) -> Any:
+    """A CSR matrix without an entry."""
+    return _kept_empty(n, n_columns) if n <= _SMALL else sp.csr_array((n, n_columns))
+
+
+@lru_cache(maxsize=256)
+def _kept_empty(n: int, n_columns: int) -> Any:
+    """Kept, since SciPy takes longer to check such a matrix than a small block takes to use it."""
+    made = sp.csr_array((n, n_columns))
+    for a in (made.data, made.indices, made.indptr):
+        a.flags.writeable = False
+    return made
+
 
 def constants(values: np.ndarray, n_columns: int) -> Rows:
     """Rows without a variable."""
     values = np.asarray(values, dtype=float).reshape(-1)
-    return Rows(sp.csr_array((len(values), n_columns)), (), values)
+    return Rows(empty(len(values), n_columns), (), values)
 
 
 def base(columns: np.ndarray, n_columns: int, known: np.ndarray | None = None) -> Rows:
     """Base scalars as they are; where a column is -1 the row is the known value."""
     columns = np.asarray(columns, dtype=np.int32).reshape(-1)
     n = len(columns)
+    if 0 < n == n_columns <= _SMALL and (columns == np.arange(n)).all():
+        return _kept_base(n)
     free = columns >= 0
     if free.all():
         return Rows(_even(np.ones((n, 1)), columns[:, None], n_columns), (), np.zeros(n))
     indptr = np.concatenate([[0], np.cumsum(free)])
     sparse = sp.csr_array((np.ones(int(free.sum())), columns[free], indptr), shape=(n, n_columns))
     constant = np.zeros(n) if known is None else np.where(free, 0.0, np.asarray(known, dtype=float).reshape(-1))
+    return Rows(sparse, (), constant)
+
+
+@lru_cache(maxsize=64)
+def _kept_base(n: int) -> Rows:
+    """All base scalars in their order."""
+    sparse, constant = _even(np.ones((n, 1)), np.arange(n, dtype=np.int32)[:, None], n), np.zeros(n)
+    for a in (sparse.data, sparse.indices, sparse.indptr, constant):
+        a.flags.writeable = False
     return Rows(sparse, (), constant)
 
 
@@ -144,12 +178,15 @@ def apply(matrix: Any, rows: Rows) -> Rows:
     """``matrix @ rows``, a dense or CSR matrix; a long dense one over many scalars stays dense."""
     constant = np.asarray(matrix @ rows.constant).reshape(-1)
     if not sp.issparse(matrix) and _worth_dense(matrix) and not rows.dense:
+        nothing = empty(matrix.shape[0], rows.n_columns)
+        if rows.in_order:
+            return Rows(nothing, ((matrix, np.arange(rows.n_columns)),), constant)
         columns = np.unique(rows.sparse.indices)
         part = rows.sparse[:, columns]
         identity = part.nnz == len(columns) == part.shape[0] and bool((part.data == 1).all())
         if identity and np.array_equal(part.indices, np.arange(len(columns))):
-            return Rows(sp.csr_array((matrix.shape[0], rows.n_columns)), ((matrix, columns),), constant)
-        return Rows(sp.csr_array((matrix.shape[0], rows.n_columns)), ((matrix @ part.toarray(), columns),), constant)
+            return Rows(nothing, ((matrix, columns),), constant)
+        return Rows(nothing, ((matrix @ part.toarray(), columns),), constant)
     dense = tuple((np.asarray(matrix @ x), columns) for x, columns in rows.dense)
     return Rows(sp.csr_array(sp.csr_array(matrix) @ rows.sparse), dense, constant)
 

@@ -14,7 +14,7 @@ from heliograph.engine.blocks.line import line_solver
 from heliograph.engine.blocks.planned import PlannedSolver
 from heliograph.engine.blocks.records import Known, known_log_density, known_shift
 from heliograph.engine.blocks.rows import Rows, image, over, pull, take, transposed
-from heliograph.engine.blocks.system import Sites, VectorSites
+from heliograph.engine.blocks.system import Error, Sites, VectorSites
 from heliograph.numerics import sparse
 
 __all__ = ["SparseSolution", "SparseSystem"]
@@ -161,7 +161,7 @@ class SparseSystem:
             found[start:stop] = both[at, :, at, :]
         return self.means(rows, solution), found if d is not None else found.reshape(-1)
 
-    def naturals(self, rows: Rows, solution: SparseSolution) -> tuple[np.ndarray, np.ndarray] | None:
+    def whole(self, rows: Rows, solution: SparseSolution) -> None:
         """None: the whole precision is never laid out."""
         return None
 
@@ -180,9 +180,9 @@ class SparseSystem:
             draws = draws - (solution.gain @ half).T
         return solution.mean + draws
 
-    def error(self, rows: Rows, start: int, solution: SparseSolution) -> float:
+    def error(self, rows: Rows, start: int, solution: SparseSolution) -> Error:
         """0: nothing is estimated."""
-        return 0.0
+        return Error(0.0)
 
     def log_mass(self, solution: SparseSolution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from heliograph.engine.blocks.rows import Rows, take
+from heliograph.families import MultivariateGaussian
 from heliograph.numerics.sparse import TooExpensiveError
 
-__all__ = ["Cavities", "Sites", "System", "VectorSites", "cavities_of"]
+__all__ = ["Cavities", "Error", "Sites", "System", "VectorSites", "cavities_of"]
 
 _MOST_APART = 32  # sites that are conditioned on one another one by one
 
@@ -31,6 +32,15 @@ class Sites(NamedTuple):
     vectors: tuple[VectorSites, ...] = ()
     fixed: np.ndarray | None = None  # (m,) numbers of sites whose value is known exactly
     values: np.ndarray | None = None  # (m,)
+
+
+class Error(NamedTuple):
+    """How wrong estimated standard deviations may be, relative to themselves."""
+
+    size: float
+    checked: bool = (
+        False  # the largest of a sample that was solved for; otherwise the largest standard error of an estimate
+    )
 
 
 class Cavities(NamedTuple):
@@ -54,8 +64,8 @@ class System(Protocol):
         """Why the system estimates and does not solve; None where it solves."""
         ...
 
-    def error(self, rows: Rows, start: int, solution: Any) -> float:
-        """The largest expected relative error of the standard deviations of rows that `start` among the shown ones."""
+    def error(self, rows: Rows, start: int, solution: Any) -> Error:
+        """How wrong the standard deviations of rows may be that `start` among the shown ones; below 0, are not among them."""
         ...
 
     def solve(self, sites: Sites) -> Any | None:
@@ -78,8 +88,8 @@ class System(Protocol):
         """Means of any expressions, and their variances, or the covariances of every d of them."""
         ...
 
-    def naturals(self, rows: Rows, solution: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Shift and precision of rows that are all base scalars in their order, where the system has them."""
+    def whole(self, rows: Rows, solution: Any) -> MultivariateGaussian | None:
+        """The belief of rows that are all base scalars in their order as one vector, where the system has it."""
         ...
 
     def covariance(self, rows: Rows, others: Rows, solution: Any) -> np.ndarray:

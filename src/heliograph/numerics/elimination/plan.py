@@ -7,6 +7,8 @@ shape are one *group* and are worked on together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +37,13 @@ class Part(NamedTuple):
     @property
     def order(self) -> tuple[int, ...]:
         """The axes of the table in the order of the clique's, before the axis of rows."""
-        return (*(int(k) for k in np.argsort(self.axes)), len(self.axes))
+        return (*sorted(range(len(self.axes)), key=self.axes.__getitem__), len(self.axes))
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The other way round: where each axis of the table is in that order."""
+        order = self.order
+        return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 class Group(NamedTuple):
@@ -87,15 +95,27 @@ def make_plan(cards: np.ndarray, scopes: list[np.ndarray]) -> Plan:
     return planner.plan()
 
 
+# an array per variable of a scope or a clique: rows of two numbers are slow to work on
+Columns = tuple[np.ndarray, ...]
+
+
+class _Open(NamedTuple):
+    """The rows of a table that are in no clique yet."""
+
+    rows: np.ndarray
+    scope: Columns
+
+
 class _Planner:
     def __init__(self, cards: np.ndarray, scopes: list[np.ndarray]) -> None:
         self.cards = cards
-        self.scopes = [np.asarray(s) for s in scopes]
+        columns = [tuple(np.ascontiguousarray(c) for c in np.asarray(s).T) for s in scopes]
         self.n_tables = len(scopes)
-        self.open = {k: np.arange(len(s)) for k, s in enumerate(self.scopes)}  # rows of tables not yet in a clique
-        self.shapes = [_shape(cards, s) for s in self.scopes]
+        self.open = {k: _Open(np.arange(len(s)), c) for k, (s, c) in enumerate(zip(scopes, columns, strict=True))}
+        self.shapes = [(len(s), *(int(cards[c[0]]) for c in cs)) for s, cs in zip(scopes, columns, strict=True)]
         self.alive = np.arange(len(cards))
-        self.edges = _joined(len(cards), self.scopes)  # a * n + b for neighbours a, b, sorted
+        # a * n + b for neighbours a, b, sorted, by their places among the n variables that are left
+        self.edges = _joined(len(cards), columns)
         self.groups: list[Group] = []
         self.entries = 0.0
         self.group_of = np.full(len(cards), -1)
@@ -106,27 +126,35 @@ class _Planner:
 
     def advance(self) -> None:
         """One round: choose variables, gather their tables into cliques, and join their neighbours."""
-        n = len(self.cards)
-        a, b = np.divmod(self.edges, n)
-        chosen, log_size = independent_set(self.cards, self.alive, a, b)
+        n = len(self.alive)
+        a = self.edges // n
+        b = self.edges - a * n
+        cards = self.cards[self.alive]
+        chosen, log_size = independent_set(cards, np.arange(n), a, b)
         self._check(log_size)
+        cliques = [clique for v, nbrs in neighbours_of(chosen, self.edges, n) for clique in _alike(cards, v, nbrs)]
+        self._gather(chosen, [tuple(self.alive[c] for c in clique) for clique in cliques])
+        left = np.ones(n, dtype=bool)
+        left[chosen] = False
+        place = np.cumsum(left) - 1  # of a variable among those that are left
+        m = n - len(chosen)
+        kept = left[a] & left[b]
+        joined = _joined(m, [tuple(place[c] for c in clique[1:]) for clique in cliques])
+        self.edges = _distinct(np.concatenate([place[a[kept]] * m + place[b[kept]], joined]))
+        self.alive = self.alive[left]
+
+    def _gather(self, chosen: np.ndarray, cliques: list[Columns]) -> None:
+        """Make a group of every list of cliques, with the tables that go into it and the one that comes out."""
         first = len(self.groups)
-        cliques = [clique for v, nbrs in neighbours_of(chosen, self.edges, n) for clique in _alike(self.cards, v, nbrs)]
         for k, clique in enumerate(cliques):
-            self.group_of[clique[:, 0]], self.row_of[clique[:, 0]] = first + k, np.arange(len(clique))
-        parts = self._parts(chosen, cliques, first)
+            self.group_of[clique[0]], self.row_of[clique[0]] = first + k, np.arange(len(clique[0]))
+        parts = self._parts(self.alive[chosen], cliques, first)
         for clique, found in zip(cliques, parts, strict=True):
-            shape = tuple(int(c) for c in self.cards[clique[0]])
-            self.groups.append(Group(len(clique), shape, tuple(found), len(self.scopes)))
-            if clique.shape[1] > 1:
-                self.open[len(self.scopes)] = np.arange(len(clique))
-            self.scopes.append(clique[:, 1:])
-            self.shapes.append((len(clique), *shape[1:]))
-        gone = np.zeros(n, dtype=bool)
-        gone[chosen] = True
-        kept = self.edges[~(gone[a] | gone[b])]
-        self.edges = _distinct(np.concatenate([kept, _joined(n, [c[:, 1:] for c in cliques])]))
-        self.alive = self.alive[~gone[self.alive]]
+            shape, size = tuple(int(self.cards[c[0]]) for c in clique), len(clique[0])
+            self.groups.append(Group(size, shape, tuple(found), len(self.shapes)))
+            if len(clique) > 1:
+                self.open[len(self.shapes)] = _Open(np.arange(size), clique[1:])
+            self.shapes.append((size, *shape[1:]))
 
     def _check(self, log_size: np.ndarray) -> None:
         self.entries += float(np.exp(log_size).sum())
@@ -136,37 +164,43 @@ class _Planner:
                 f"{max(np.exp(log_size.max()), self.entries):.0e} entries"
             )
 
-    def _parts(self, chosen: np.ndarray, cliques: list[np.ndarray], first: int) -> list[list[Part]]:
+    def _parts(self, chosen: np.ndarray, cliques: list[Columns], first: int) -> list[list[Part]]:
         """The rows of open tables that contain a chosen variable, by clique group."""
         found: list[list[Part]] = [[] for _ in cliques]
         is_chosen = np.zeros(len(self.cards), dtype=bool)
         is_chosen[chosen] = True
-        for k, rows in list(self.open.items()):
-            scope = self.scopes[k][rows]
-            hit = is_chosen[scope]
-            met = hit.any(axis=1)
-            if not met.any():
-                continue
-            self.open[k] = rows[~met]
+        for k, (rows, scope) in list(self.open.items()):
+            v, met = scope[0], is_chosen[scope[0]]
+            for column in scope[1:]:  # every table has at most one of an independent set
+                hit = is_chosen[column]
+                v, met = np.where(hit, column, v), met | hit
             if met.all():
                 del self.open[k]
-            scope, v = scope[met], scope[hit]  # every table has at most one of an independent set
-            rows, group, row = rows[met], self.group_of[v] - first, self.row_of[v]
+            elif met.any():
+                rest = np.flatnonzero(~met)
+                self.open[k] = _Open(rows[rest], tuple(c[rest] for c in scope))
+                at = np.flatnonzero(met)
+                rows, v, scope = rows[at], v[at], tuple(c[at] for c in scope)
+            else:
+                continue
+            if len(cliques) == 1:
+                found[0] += _placed(k, rows, scope, cliques[0], self.row_of[v])
+                continue
+            group, row = self.group_of[v] - first, self.row_of[v]
             for g in np.flatnonzero(np.bincount(group)):
-                mine = slice(None) if len(cliques) == 1 else group == g
-                found[g] += _placed(k, len(self.scopes[k]), rows[mine], scope[mine], cliques[g], row[mine])
+                mine = np.flatnonzero(group == g)
+                some = tuple(c[mine] for c in scope)
+                found[g] += _placed(k, rows[mine], some, cliques[g], row[mine])
         return found
 
 
-def _placed(
-    source: int, n_rows: int, rows: np.ndarray, scope: np.ndarray, clique: np.ndarray, target: np.ndarray
-) -> list[Part]:
+def _placed(source: int, rows: np.ndarray, scope: Columns, clique: Columns, target: np.ndarray) -> list[Part]:
     """The parts of one table in one group: rows whose axes lie alike in their cliques go together."""
-    axes: np.ndarray = np.zeros(scope.shape, dtype=int)
-    near: np.ndarray = clique[target]
-    for k in range(1, clique.shape[1]):
-        axes += k * (near[:, k, None] == scope)
-    code = axes @ clique.shape[1] ** np.arange(axes.shape[1])
+    code = np.zeros(len(rows), dtype=int)  # the axis of every variable of the scope, as a digit
+    for k in range(1, len(clique)):
+        near = clique[k][target]
+        for j, column in enumerate(scope):
+            code += (near == column) * (k * len(clique) ** j)
     found: list[Part] = []
     for c in np.flatnonzero(np.bincount(code)):
         at = np.flatnonzero(code == c)
@@ -178,37 +212,40 @@ def _placed(
             if not new.all():
                 counts = np.diff(np.append(np.flatnonzero(new), len(to)))
                 to = to[new]
-        where = slice(None) if len(to) == len(clique) else to
-        found.append(Part(source, _whole(of, n_rows), tuple(int(x) for x in axes[at[0]]), where, counts))
+        axes = tuple(int(c) // len(clique) ** j % len(clique) for j in range(len(scope)))
+        found.append(Part(source, _evenly(of), axes, _evenly(to), counts))
     return found
 
 
-def _whole(rows: np.ndarray, n: int) -> np.ndarray | slice:
-    """All rows in their order as a slice, which copies nothing."""
-    return slice(None) if len(rows) == n and (rows[1:] > rows[:-1]).all() else rows
+def _evenly(rows: np.ndarray) -> np.ndarray | slice:
+    """Ascending rows at equal distances as a slice, which copies nothing: all of them, or every second one of a chain."""
+    first, last, n = int(rows[0]), int(rows[-1]), len(rows)
+    if n == 1:
+        return slice(first, first + 1)
+    step = int(rows[1]) - first
+    even = step > 0 and last - first == step * (n - 1) and bool((rows[1:] - rows[:-1] == step).all())
+    return slice(first, last + 1, step) if even else rows
 
 
-def _alike(cards: np.ndarray, v: np.ndarray, neighbours: np.ndarray) -> list[np.ndarray]:
+def _alike(cards: np.ndarray, v: np.ndarray, neighbours: np.ndarray) -> list[Columns]:
     """Cliques (v, neighbours) in groups of one shape, the neighbours in the order of their numbers of categories."""
-    sizes = cards[neighbours]
-    if neighbours.shape[1] and sizes.min() < sizes.max():
-        neighbours = np.take_along_axis(neighbours, np.argsort(sizes, axis=1, kind="stable"), axis=1)
-    clique = np.concatenate([v[:, None], neighbours], axis=1)
-    shapes = cards[clique]
-    if (shapes == shapes[0]).all():
+    one = cards.min() == cards.max()
+    if not one and neighbours.shape[1]:
+        order = np.argsort(cards[neighbours], axis=1, kind="stable")
+        neighbours = np.take_along_axis(neighbours, order, axis=1)
+    clique = (v, *(np.ascontiguousarray(c) for c in neighbours.T))
+    if one:
         return [clique]
-    _, label = np.unique(shapes, axis=0, return_inverse=True)
+    _, label = np.unique(np.stack([cards[c] for c in clique], axis=1), axis=0, return_inverse=True)
     label = label.reshape(-1)
-    return [clique[label == k] for k in range(label.max() + 1)]
+    return [tuple(c[label == k] for c in clique) for k in range(label.max() + 1)]
 
 
-def _joined(n: int, scopes: list[np.ndarray]) -> np.ndarray:
+def _joined(n: int, scopes: Sequence[Columns]) -> np.ndarray:
     """The pairs of variables that some table holds, both ways round, as sorted numbers a * n + b."""
     keys = [np.zeros(0, dtype=np.int64)]
     for scope in scopes:
-        scope = scope.astype(np.int64)
-        for i in range(scope.shape[1]):
-            keys += [scope[:, i] * n + scope[:, j] for j in range(scope.shape[1]) if j != i]
+        keys += [a.astype(np.int64) * n + b for a, b in permutations(scope, 2)]
     return _distinct(np.concatenate(keys))
 
 
@@ -216,7 +253,3 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
     """Sorted, each once (NumPy's own goes by hashes, which takes longer)."""
     keys = np.sort(keys)
     return keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
-
-
-def _shape(cards: np.ndarray, scope: np.ndarray) -> tuple[int, ...]:
-    return (len(scope), *(int(c) for c in cards[scope[0]]))

@@ -160,4 +160,4 @@ def scattered(part: Part, marginal: np.ndarray, found: np.ndarray) -> None:
     rows = marginal[..., part.target]
     if part.counts is not None:
         rows = np.repeat(rows, part.counts, axis=-1)
-    found[..., part.rows] = rows.transpose(np.argsort(part.order))
+    found[..., part.rows] = rows.transpose(part.places)

@@ -23,6 +23,7 @@ The precision of x is then ``prior + A' diag(tau) A`` and its information vector
 | `sample`, `covariance` | joint draws; covariances of any few expressions |
 | `schur` | what a part of the data knows of the variables that it shares |
 | `prepare`, `estimate` | means and variances by conjugate gradients where `Plan.affordable` is false |
+| `prepare_passing`, `pass_messages` | the same by messages between pairs, where expressions are of two variables |
 | `solve_iteratively`, `information_noise` | single solves, and draws, there |
 
 EP with these pieces. Three skills have N(0, 1) priors; 0 beat 1 and 1 beat 2, each with probability Phi(difference):
@@ -53,13 +54,15 @@ Two numbers of one factor are a site of `width` 2: tau is then (sites, 2, 2), `v
 precision is the inverse of that minus tau. A row without entries is a constant: its variance is 0, and it needs no site.
 """
 
+from heliograph.numerics.sparse.bare import Bare, bare_of
 from heliograph.numerics.sparse.batched import NotPositiveDefiniteError
 from heliograph.numerics.sparse.factor import Factor, covariance, factorise, sample, schur, solve
 from heliograph.numerics.sparse.inverse import Inverse, invert, variances
 from heliograph.numerics.sparse.iterating import information_noise, solve_iteratively
+from heliograph.numerics.sparse.passing import Passed, Passing, pass_messages, passed_variances, prepare_passing
 from heliograph.numerics.sparse.placing import Placed, gram, place
 from heliograph.numerics.sparse.plan import Budget, Plan, TooExpensiveError, analyse
-from heliograph.numerics.sparse.probes import Estimate, Prober, estimate, prepare
+from heliograph.numerics.sparse.probes import Estimate, Prober, estimate, prepare, with_probes
 from heliograph.numerics.sparse.rows import (
     Dense,
     Rows,
@@ -72,12 +75,15 @@ from heliograph.numerics.sparse.rows import (
 )
 
 __all__ = [
+    "Bare",
     "Budget",
     "Dense",
     "Estimate",
     "Factor",
     "Inverse",
     "NotPositiveDefiniteError",
+    "Passed",
+    "Passing",
     "Placed",
     "Plan",
     "Prober",
@@ -86,6 +92,7 @@ __all__ = [
     "analyse",
     "apply",
     "apply_transposed",
+    "bare_of",
     "concatenate",
     "covariance",
     "entries",
@@ -96,11 +103,15 @@ __all__ = [
     "information_noise",
     "invert",
     "make_rows",
+    "pass_messages",
+    "passed_variances",
     "place",
     "prepare",
+    "prepare_passing",
     "sample",
     "schur",
     "solve",
     "solve_iteratively",
     "variances",
+    "with_probes",
 ]

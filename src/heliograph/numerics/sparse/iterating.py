@@ -8,24 +8,25 @@ import numpy as np
 from scipy import sparse
 
 from heliograph.errors import UnsupportedError
+from heliograph.numerics.sparse.bare import Bare, values_of
 from heliograph.numerics.sparse.gradients import conjugate_gradients
-from heliograph.numerics.sparse.placing import gram
-from heliograph.numerics.sparse.probes import Prober
 
 __all__ = ["information_noise", "solve_iteratively"]
 
 _EXACT = 1e-10  # relative residual
 
 
-def solve_iteratively(prober: Prober, taus: Sequence[np.ndarray], right: np.ndarray) -> np.ndarray:
-    """``inv(precision) right`` for right-hand sides (n, c) in the order of the variables, to a relative residual of 1e-10.
+def solve_iteratively(
+    bare: Bare, taus: Sequence[np.ndarray], right: np.ndarray, tolerance: float = _EXACT
+) -> np.ndarray:
+    """``inv(precision) right`` for right-hand sides (n, c) in the order of the variables, to a relative residual.
 
-    `prober` and `taus` are those of `estimate`.
+    `taus` are the weights of every part, as in `estimate`.
     """
-    plan = prober.plan
+    plan = bare.plan
     n, n_core = plan.n_sparse, plan.n_core
-    values = sum((gram(part, tau) for part, tau in zip(prober.parts, taus, strict=True)), np.zeros(plan.fill))
-    inner = sparse.csr_array((values[prober.source], prober.indices, prober.indptr), shape=(n, n))
+    values = values_of(bare, taus)
+    inner = sparse.csr_array((values[bare.source], bare.indices, bare.indptr), shape=(n, n))
     whole = inner
     if n_core:
         border = sparse.csr_array(values[plan.border].reshape(n, n_core))
@@ -35,19 +36,19 @@ def solve_iteratively(prober: Prober, taus: Sequence[np.ndarray], right: np.ndar
     scale = 1.0 / np.sqrt(whole.diagonal())
     scaled = sparse.csr_array(whole.multiply(scale[:, None]).multiply(scale[None, :]))
     ordered = np.asarray(right, dtype=float)[plan.order]
-    solved, _ = conjugate_gradients(scaled, scale[:, None] * ordered, None, _EXACT)
+    solved, _ = conjugate_gradients(scaled, scale[:, None] * ordered, None, tolerance)
     found = np.empty_like(solved)
     found[plan.order] = scale[:, None] * solved
     return found
 
 
-def information_noise(rng: np.random.Generator, prober: Prober, taus: Sequence[np.ndarray], n_draws: int) -> np.ndarray:
+def information_noise(rng: np.random.Generator, bare: Bare, taus: Sequence[np.ndarray], n_draws: int) -> np.ndarray:
     """Normal draws (n, n_draws) whose covariance is the precision itself: its inverse times one is a draw of the variables.
 
     Raises `UnsupportedError` where a site has a negative weight: the precision is then no sum of squares.
     """
-    total = np.zeros((len(prober.plan.order), n_draws))
-    for part, tau in zip(prober.parts, taus, strict=True):
+    total = np.zeros((len(bare.plan.order), n_draws))
+    for part, tau in zip(bare.parts, taus, strict=True):
         tau = np.asarray(tau, dtype=float)
         z = rng.standard_normal((part.rows.n_rows, n_draws))
         if tau.ndim == 1:
@@ -62,9 +63,9 @@ def information_noise(rng: np.random.Generator, prober: Prober, taus: Sequence[n
             weighed = (root @ z.reshape(-1, part.rows.width, n_draws)).reshape(-1, n_draws)
         ordered = part.matrix.T @ weighed
         for dense in part.dense:
-            at = slice(prober.plan.n_sparse + dense.start, prober.plan.n_sparse + dense.start + dense.matrix.shape[1])
+            at = slice(bare.plan.n_sparse + dense.start, bare.plan.n_sparse + dense.start + dense.matrix.shape[1])
             ordered[at] += dense.matrix.T @ weighed[dense.first : dense.stop]
-        total[prober.plan.order] += ordered
+        total[bare.plan.order] += ordered
     return total
 
 

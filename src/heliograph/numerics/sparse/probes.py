@@ -19,18 +19,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import cho_solve
 
-from heliograph.numerics.sparse.batched import NotPositiveDefiniteError, cholesky, inverse_from_cholesky, lost
+from heliograph.numerics.sparse.bare import Bare, bare_of, scaled, values_of
+from heliograph.numerics.sparse.batched import cholesky, inverse_from_cholesky, lost
 from heliograph.numerics.sparse.gradients import conjugate_gradients
 from heliograph.numerics.sparse.inverse import add_core
 from heliograph.numerics.sparse.neighbourhoods import Neighbourhood, neighbourhoods
-from heliograph.numerics.sparse.placing import Placed, gram, place
-from heliograph.numerics.sparse.plan import Plan, without_fill
+from heliograph.numerics.sparse.placing import Placed
+from heliograph.numerics.sparse.plan import Plan
 from heliograph.numerics.sparse.rows import Rows
 
-__all__ = ["Estimate", "Prober", "estimate", "prepare"]
+__all__ = ["Estimate", "Prober", "estimate", "prepare", "with_probes"]
 
 EXACT = 1e-10  # relative residual of means and of the core
 ROUGH = 1e-5  # of probes, whose sampling error is a thousand times larger
@@ -38,16 +38,12 @@ ROUGH = 1e-5  # of probes, whose sampling error is a thousand times larger
 
 @dataclass(frozen=True)
 class Prober:
-    """All that is known before numbers: placed rows, the sparse matrix's structure, the signs, and the sites' variables."""
+    """All that is known before numbers: the precision's structure, the signs, and the sites' variables."""
 
-    plan: Plan
-    parts: tuple[Placed, ...]
+    bare: Bare
     signs: tuple[
         np.ndarray, ...
     ]  # (m, N) of -1 and 1, fixed, so that repeated estimates differ only through the weights
-    indptr: np.ndarray  # the sparse part as CSR, both triangles
-    indices: np.ndarray
-    source: np.ndarray  # where each entry lies in the values
     queried: tuple[tuple[Neighbourhood, ...] | None, ...]  # None for parts whose variances are not wanted
 
 
@@ -87,23 +83,19 @@ def prepare(
         The error falls with the square root, the time grows in proportion. With 128 all 10,000 standard deviations of a
         league were within 3.1 % for each of eight seeds; with 64 the worst was off by 4.7 %.
     """
-    bare = without_fill(plan, parts)
-    assert bare.layout is not None
-    n = bare.n_sparse
-    x, y = np.divmod(bare.layout.keys[:-1], max(n, 1))
-    where = n + np.arange(len(x))
-    diagonal = np.arange(n)
-    row, column = np.concatenate([diagonal, x, y]), np.concatenate([diagonal, y, x])
-    order = np.lexsort((column, row))
+    return with_probes(rng, bare_of(plan, parts), queried=queried, n_probes=n_probes)
+
+
+def with_probes(
+    rng: np.random.Generator, bare: Bare, *, queried: Sequence[bool] | None = None, n_probes: int = 128
+) -> Prober:
+    """`prepare` for rows that were placed."""
+    parts = [part.rows for part in bare.parts]
     wanted = [True] * len(parts) if queried is None else list(queried)
     return Prober(
         bare,
-        tuple(place(bare, part, queried=False) for part in parts),
         tuple(rng.integers(2, size=(part.n_rows, n_probes), dtype=np.int8) * 2 - 1 for part in parts),
-        np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]),
-        column[order],
-        np.concatenate([diagonal, where, where])[order],
-        tuple(tuple(neighbourhoods(bare, part)) if yes else None for part, yes in zip(parts, wanted, strict=True)),
+        tuple(tuple(neighbourhoods(bare.plan, part)) if yes else None for part, yes in zip(parts, wanted, strict=True)),
     )
 
 
@@ -127,9 +119,9 @@ def estimate(
     previous : Estimate, optional
         A solution for similar weights, to start from.
     """
-    plan, n = prober.plan, prober.plan.n_sparse
-    values = sum((gram(part, tau) for part, tau in zip(prober.parts, taus, strict=True)), np.zeros(plan.fill))
-    scale, matrix = _scaled(prober, values)
+    plan, n = prober.bare.plan, prober.bare.plan.n_sparse
+    values = values_of(prober.bare, taus)
+    scale, matrix = scaled(prober.bare, values)
     ordered = right[plan.order]
     border = values[plan.border].reshape(n, plan.n_core)
     exact = np.column_stack([ordered[:n], border])
@@ -142,7 +134,7 @@ def estimate(
     x *= scale[:, None]
     spread = [
         None if near is None else _with_error(part, near, values, (b, x, n_positive), (solved[:, 1:], core))
-        for part, near in zip(prober.parts, prober.queried, strict=True)
+        for part, near in zip(prober.bare.parts, prober.queried, strict=True)
     ]
     return Estimate(
         mean,
@@ -168,17 +160,6 @@ def _with_error(
     return variance, _expected_errors(variance, sampled, probes[2])
 
 
-def _scaled(prober: Prober, values: np.ndarray) -> tuple[np.ndarray, sparse.csr_array]:
-    """The sparse part with unit diagonal, and the scale by which it got it: the preconditioner."""
-    n = prober.plan.n_sparse
-    diagonal = values[:n]
-    if not ((diagonal > 0) & (diagonal < np.inf)).all():
-        raise NotPositiveDefiniteError("the precision has a diagonal that is not positive")
-    scale = 1.0 / np.sqrt(diagonal)
-    data = values[prober.source] * np.repeat(scale, np.diff(prober.indptr)) * scale[prober.indices]
-    return scale, sparse.csr_array((data, prober.indices, prober.indptr), shape=(n, n))
-
-
 def _close_core(
     plan: Plan, values: np.ndarray, border: np.ndarray, solved: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -196,12 +177,12 @@ def _close_core(
 
 def _probe_sides(prober: Prober, taus: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
     """Right-hand sides ``A' sqrt(tau) z``: those of positive weights first, then, if there are any, of negative ones."""
-    n, n_probes = prober.plan.n_sparse, prober.signs[0].shape[1]
+    n, n_probes = prober.bare.plan.n_sparse, prober.signs[0].shape[1]
     roots = [_roots(np.asarray(tau, dtype=float)) for tau in taus]
     sides = []
     for sign in range(2 if any(negative.any() for _, negative in roots) else 1):
         b = np.zeros((n, n_probes))
-        for part, signs, both in zip(prober.parts, prober.signs, roots, strict=True):
+        for part, signs, both in zip(prober.bare.parts, prober.signs, roots, strict=True):
             root = both[sign]
             if not root.any():
                 continue
