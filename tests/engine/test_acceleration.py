@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import heliograph as hg
-from heliograph.engine.acceleration import Jumps
+from heliograph.engine.acceleration import Jumps, _weights
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.families import Gaussian
 
@@ -140,3 +140,25 @@ def test_a_regression_of_many_columns_settles_within_ten_sweeps_where_plain_swee
     assert posterior.converged and posterior.n_sweeps <= 10
     assert plain.converged and plain.n_sweeps > 10
     assert posterior[w].kl(plain[w]) < 1e-4  # a tenth of the tolerance
+
+
+def test_moves_that_are_nearly_alike_are_weighted_by_the_last_few_of_them():
+    """Six moves that shrink slowly, along a few ways: weights of all six are beyond reason, those of the last few cancel them."""
+    rng = np.random.default_rng(0)
+    ways = rng.normal(size=(300, 40))
+    rates = np.linspace(0.85, 0.95, 40)
+    moves = [ways @ rates**k for k in range(6)]
+    weights = _weights(moves)
+    assert weights is not None
+    assert weights.sum() == pytest.approx(1.0)
+    assert 0 < np.abs(weights).max() <= 1e3 and weights[0] == 0.0
+    # the weights that add up to 1 and make the sum smallest, by Lagrange's equations of the moves that count
+    used = np.flatnonzero(weights)
+    f = np.stack(moves, axis=1)[:, used]
+    n = len(used)
+    equations = np.block([[f.T @ f, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    np.testing.assert_allclose(weights[used], np.linalg.solve(equations, np.append(np.zeros(n), 1.0))[:n], rtol=1e-4)
+    assert used.tolist() == list(range(6 - n, 6)) and n >= 3
+    more = np.stack(moves, axis=1)[:, 5 - n :]
+    equations = np.block([[more.T @ more, np.ones((n + 1, 1))], [np.ones((1, n + 1)), np.zeros((1, 1))]])
+    assert np.abs(np.linalg.solve(equations, np.append(np.zeros(n + 1), 1.0))[:-1]).max() > 1e3  # one more would not do

@@ -36,6 +36,7 @@ _NEAR = (
 _WAIT = 6  # sweeps without a jump after one that was undone
 _WORSE = 2.0  # times the change before a jump, above which it is undone
 _RIDGE = 1e-8  # of the largest singular value of the moves: less than this is rounding
+_LEAST_MOVES = 3  # of the last sweeps that a jump goes by, where the weights of all that are remembered are too large
 _LARGEST = 1e3  # weights beyond this are an extrapolation into the blue
 
 
@@ -123,10 +124,16 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
     f = np.stack(moves, axis=1)
     if not np.isfinite(f).all():
         return None
-    # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
-    share = least_squares(np.diff(f, axis=1), f[:, -1], _RIDGE)
-    weights = np.append(share, 1.0) - np.append(0.0, share)
-    return weights if np.abs(weights).max() <= _LARGEST else None
+    for first in range(
+        f.shape[1] - _LEAST_MOVES + 1
+    ):  # moves that are all alike say more than fewer of them only in noise
+        last = f[:, first:]
+        # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
+        share = least_squares(np.diff(last, axis=1), last[:, -1], _RIDGE)
+        weights = np.append(share, 1.0) - np.append(0.0, share)
+        if np.abs(weights).max() <= _LARGEST:
+            return np.append(np.zeros(first), weights)
+    return None
 
 
 def _combined(states: list[Snapshot], weights: np.ndarray) -> Snapshot:

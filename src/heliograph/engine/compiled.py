@@ -59,7 +59,8 @@ class CompiledModel(NamedTuple):
             for n in self.graph.nodes
             if not n.fully_observed and n.position not in self.late and n.position not in self.hidden
         ]
-        shown = [n for n in free if n.given or n.position in self.met]
+        # a category that stands for several of the user's is watched in their place
+        shown = [n for n in free if n.given or n.position in self.met or (n.times is not None and n.family.discrete)]
         return shown if any(n.given for n in shown) else free
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heliograph.engine.evidence_terms import log_normaliser
+from heliograph.engine.evidence_terms import counted, log_normaliser
 from heliograph.engine.plates import EvidencePoint, Exchange, PlateKind
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Tables
@@ -55,7 +55,7 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
                 continue
             belief = tables.belief(node)
             a = log_normaliser(belief, centres.get(node.position))
-            total += float(np.sum(np.where(belief.is_point, 0.0, a)))
+            total += float(np.sum(counted(np.where(belief.is_point, 0.0, a), node.times)))
         rounding = _rounding(graph, tables, centres)
         at = EvidencePoint(exchange, centres)
         for plate in plates:

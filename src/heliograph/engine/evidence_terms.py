@@ -10,7 +10,12 @@ from heliograph.engine.tables import Tables
 from heliograph.families import Family
 from heliograph.graph.records import Plate
 
-__all__ = ["edge_terms", "log_normaliser"]
+__all__ = ["counted", "edge_terms", "log_normaliser"]
+
+
+def counted(terms: np.ndarray, times: np.ndarray | None) -> np.ndarray:
+    """Terms of the evidence, each as often as its entry or element counts."""
+    return terms if times is None else terms * times
 
 
 def log_normaliser(message: Family, centre: np.ndarray | None) -> np.ndarray:
@@ -48,7 +53,7 @@ def edge_terms(
         centre = centres.get(edge.node)
         centre = centre if centre is None or edge.index is None else centre[edge.index]
         gap = log_normaliser(plain, centre) - log_normaliser(belief, centre)
-        total += float(np.sum(np.where(cavity.is_point | sent.is_point, 0.0, gap)))
+        total += float(np.sum(counted(np.where(cavity.is_point | sent.is_point, 0.0, gap), plate.times)))
         total -= _at_fixed_values(plain, cavity, sent)
     return total
 

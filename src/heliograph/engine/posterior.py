@@ -12,6 +12,7 @@ import numpy as np
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
+from heliograph.engine.blocks.system import Error
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.covariances import covariance_of, joint_covariance
 from heliograph.engine.evidence import log_evidence
@@ -161,9 +162,7 @@ class Posterior(ReadablePosterior):
         for kind in self._compiled.blocks:
             words |= dict.fromkeys(kind.factor.block.nodes, "joint")
             errors = kind.estimated_errors(self._exchange.tables) or {}
-            words |= {
-                k: f"joint, standard deviations with a standard error of {100 * e:.1f} %" for k, e in errors.items()
-            }
+            words |= {k: f"joint, standard deviations {_wrong_by(e)}" for k, e in errors.items()}
         free = [n for n in self._graph.nodes if n.given and not n.fully_observed]
         return {n.name: words.get(n.position, "factorised") for n in free}
 
@@ -288,3 +287,9 @@ class Posterior(ReadablePosterior):
 def _check_variable(variable: object) -> None:
     if not isinstance(variable, Variable):
         raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
+
+
+def _wrong_by(error: Error) -> str:
+    """How wrong estimated standard deviations may be, in words."""
+    said = "within {:.1f} % of exact ones in a sample" if error.checked else "with a standard error of {:.1f} %"
+    return said.format(100 * error.size)

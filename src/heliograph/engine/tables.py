@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.engine.merging import copied, overlaid, scattered, times, with_rows
 from heliograph.families import Categorical, Family, Gaussian
-from heliograph.graph.records import Graph, Node, Plate
+from heliograph.graph.records import Edge, Graph, Node, Plate
 
 __all__ = ["Rows", "Snapshot", "Tables"]
 
@@ -136,7 +136,7 @@ class Tables:
         if rows is None:
             self.sent[key] = message
             if edge.index is not None and key in self._scattered:
-                self._scattered[key] = scattered(self.graph.nodes[edge.node], edge.index, message)
+                self._scattered[key] = self._summed(plate, edge, message)
             self._total.pop(edge.node, None)
             return
         own = self.sent[key]
@@ -144,7 +144,7 @@ class Tables:
         if certain or isinstance(message, Categorical):  # point masses and impossible categories cannot be subtracted
             self.sent[key] = with_rows(own, message, rows)
             if edge.index is not None and key in self._scattered:
-                self._scattered[key] = scattered(self.graph.nodes[edge.node], edge.index, self.sent[key])
+                self._scattered[key] = self._summed(plate, edge, self.sent[key])
             self._total.pop(edge.node, None)
             return
         if edge.index is None and self._plain[edge.node]:
@@ -154,9 +154,17 @@ class Tables:
         for a, b in zip(own.naturals, message.naturals, strict=True):
             a[rows] = b
 
+    def _summed(self, plate: Plate, edge: Edge, message: Family) -> Family:
+        """The product of messages per entry of the node, each as often as its element counts."""
+        assert edge.index is not None
+        message = message if plate.times is None else message**plate.times
+        return scattered(self.graph.nodes[edge.node], edge.index, message)
+
     def _shift_total(self, plate: Plate, port: str, old: Family, new: Family, rows: slice) -> None:
         edge = plate.edges[port]
         index = rows if edge.index is None else edge.index[rows]
+        if plate.times is not None and edge.index is not None:
+            old, new = old ** plate.times[rows], new ** plate.times[rows]
         targets = [self.total(self.graph.nodes[edge.node])]
         if (plate.position, port) in self._scattered:
             targets.append(self._scattered[plate.position, port])

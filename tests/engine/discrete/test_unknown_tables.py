@@ -197,6 +197,68 @@ def test_topics_of_many_words_converge_and_predict():
     assert np.mean(np.log(found)) > np.mean(np.log(best)) - 0.05
 
 
+def small_topics(n_documents=12, length=40, v=9, k=2):
+    """A topic model in which words are repeated within documents."""
+    rng = np.random.default_rng(4)
+    document = np.repeat(np.arange(n_documents), length)
+    words = rng.integers(0, v, len(document)) // (1 + document % 2)
+    model = hg.Model()
+    t, s = model.dirichlet("topics", np.full((k, v), 0.3)), model.dirichlet("shares", np.full((n_documents, k), 0.5))
+    choice = model.categorical("choice", s[document])
+    model.categorical("word", t, given=choice, observed=words)
+    return model, (t, s, choice)
+
+
+@pytest.mark.filterwarnings("ignore::heliograph.errors.ConvergenceWarning")
+@pytest.mark.parametrize("schedule", ["parallel", "sequential"])
+def test_alike_words_taken_together_give_the_beliefs_of_words_one_by_one(monkeypatch, schedule):
+    """Sweep by sweep in parallel; one after the other, alike words are visited at once, and the fixed point is the same."""
+    monkeypatch.setattr(counts_module, "_MANY", 0)
+    found = []
+    for together in (counts_module.taken_together, lambda graph, tables: (graph, tables)):
+        monkeypatch.setattr(counts_module, "taken_together", together)
+        model, variables = small_topics()
+        if schedule == "parallel":
+            posterior = model.infer(seed=1, max_sweeps=7)
+        else:
+            posterior = model.infer(seed=1, schedule=schedule, tolerance=1e-9, max_sweeps=600)
+            assert posterior.converged
+        with pytest.warns(AccuracyWarning):
+            log_evidence = posterior.log_evidence
+        found.append([*(posterior[x].mean for x in variables), np.array(log_evidence)])
+    assert len(found[0][2]) == 480
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9 if schedule == "parallel" else 1e-4)
+
+
+def test_a_topic_model_has_one_element_for_alike_words(monkeypatch):
+    monkeypatch.setattr(counts_module, "_MANY", 0)
+    model, (_, _, choice) = small_topics()
+    posterior = model.infer(seed=1)
+    assert max(p.size for p in posterior.graph.plates if p.times is not None) < 480 / 4
+    assert sum(p.times.sum() for p in posterior.graph.plates if isinstance(p.factor, ChosenProbability)) == 480
+    assert posterior[choice].p.shape == (480, 2)
+    assert list(posterior) == ["topics", "shares", "choice"]
+
+
+@pytest.mark.filterwarnings("ignore::heliograph.errors.ConvergenceWarning")
+def test_documents_of_different_words_begin_with_topics_of_their_own(monkeypatch):
+    """Three kinds of documents without a word in common: one sweep from clusters has every topic in one kind."""
+    monkeypatch.setattr(counts_module, "_MANY", 0)
+    rng = np.random.default_rng(0)
+    document = np.repeat(np.arange(18), 30)
+    words = rng.integers(0, 5, len(document)) + 5 * (document % 3)
+    for seed in range(5):
+        model = hg.Model()
+        t, s = model.dirichlet("topics", np.full((3, 15), 0.2)), model.dirichlet("shares", np.full((18, 3), 0.3))
+        choice = model.categorical("choice", s[document])
+        model.categorical("word", t, given=choice, observed=words)
+        posterior = model.infer(seed=seed, max_sweeps=2)
+        mass = posterior[t].mean.reshape(3, 3, 5).sum(axis=2)
+        assert sorted(mass.argmax(axis=1).tolist()) == [0, 1, 2]
+        assert mass.max(axis=1).min() > 0.9
+
+
 def test_a_table_of_the_wrong_shape_or_family_is_refused_in_a_sentence():
     model = hg.Model()
     rows, other = model.dirichlet("rows", np.ones((3, 4))), model.beta("other", 1.0, 1.0, size=2)

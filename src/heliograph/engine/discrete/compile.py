@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -97,7 +98,7 @@ class _Compiler:
             self.members[k] = Member(k, node.dimension or 2, variable)
             cards.append(np.full(int(open_.sum()), node.dimension or 2))
         self.cards = np.concatenate(cards)
-        self.unary = {int(c): np.flatnonzero(self.cards == c) for c in np.unique(self.cards)}
+        self.unary = {int(c): np.flatnonzero(self.cards == c) for c in np.flatnonzero(np.bincount(self.cards))}
         self.place = np.zeros(n, dtype=int)  # of a variable among those with as many categories
         for variables in self.unary.values():
             self.place[variables] = np.arange(len(variables))
@@ -130,7 +131,7 @@ class _Compiler:
         values = np.stack([self._seen(plate, p) for p in ports], axis=1)
         seen = variables < 0
         code = seen @ (1 << np.arange(len(ports)))
-        for c in np.unique(code):
+        for c in np.flatnonzero(np.bincount(code)):
             rows = np.flatnonzero(code == c)
             known = seen[rows[0]]
             part = table if len(rows) == len(table) else table[rows]
@@ -145,7 +146,7 @@ class _Compiler:
             self.log_constant += float(table.sum())
         elif scope.shape[1] == 1:
             np.add.at(self.weights[table.shape[1]], self.place[scope[:, 0]], table)
-        elif (np.sort(scope, axis=1)[:, 1:] == np.sort(scope, axis=1)[:, :-1]).any():
+        elif any((a == b).any() for a, b in combinations(scope.T, 2)):
             raise ContradictionError("one random category stands at two places of one table")  # pragma: no cover
         else:
             self.scopes.append(scope)

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from heliograph.engine.discrete.together import observed_categories, taken_together
 from heliograph.factors import CategoricalDirichlet, ChosenProbability, DirichletTable, Factor
 from heliograph.families import Beta
 from heliograph.graph.records import Edge, Graph, Node, Plate
@@ -27,6 +28,7 @@ class _Entries(NamedTuple):
 
     row: np.ndarray  # (n,) of the Dirichlet node
     category: np.ndarray  # (n,)
+    times: np.ndarray | None  # (n,) how many alike observations each stands for; None: one
 
 
 class CountsFactor(Factor):
@@ -57,6 +59,7 @@ def with_counts(graph: Graph) -> Graph:
     large = [p for p in graph.plates if _is_large(graph, p)]
     if not large:
         return graph
+    graph, large = taken_together(graph, large)
     made = Graph(list(graph.nodes), [], graph.live)
     parents = {p.edges["parent0"].node for p in large}
     for plate in graph.plates:
@@ -84,21 +87,19 @@ def _add_counts(made: Graph, graph: Graph, plate: Plate) -> None:
     factor = plate.factor
     assert isinstance(factor, DirichletTable)
     child = plate.edges["child"]
-    seen = graph.nodes[child.node].observed
-    assert seen is not None and seen.point is not None
-    category = seen.point[child.entries(plate.size)].astype(int)
+    category = observed_categories(graph, plate)
     table = plate.edges["row0"].node
     entries: dict[int, _Entries] = {}
     edges: dict[str, Edge] = {}
     for k, row in enumerate(factor.rows):
         name = f"({graph.nodes[table].name}, row {k}, of each {graph.nodes[child.node].name})"
-        node = Node(len(made.nodes), name, Beta, (plate.size,), None, False)
+        node = Node(len(made.nodes), name, Beta, (plate.size,), None, False, times=plate.times)
         made.nodes.append(node)
-        entries[node.position] = _Entries(plate.edges[row].entries(plate.size), category)
+        entries[node.position] = _Entries(plate.edges[row].entries(plate.size), category, plate.times)
         edges[f"q{k}"] = Edge(node.position, None, True)
     edges["parent"] = plate.edges["parent0"]
     chosen = ChosenProbability(len(factor.rows))
-    made.plates.append(Plate(len(made.plates), chosen.name, chosen, (plate.size,), edges))
+    made.plates.append(Plate(len(made.plates), chosen.name, chosen, (plate.size,), edges, times=plate.times))
     counts = CountsFactor(table, graph.nodes[table].size, entries)
     joint = {f"n{k}": Edge(k, None, True, joint=True) for k in (table, *entries)}
     made.plates.append(Plate(len(made.plates), "counts", counts, (), joint))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint, vector_beliefs
+from heliograph.engine.blocks.system import Error
 from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.schedule import Task
@@ -94,15 +95,15 @@ class BlockPlate:
         joint = self.joint(tables)
         return {} if joint is None else {n: m for n, m in self.factor.centres(joint).items() if n in known}
 
-    def estimated_errors(self, tables: Tables) -> dict[int, float] | None:
-        """The largest expected relative error of a standard deviation of each node; None where the block is solved."""
+    def estimated_errors(self, tables: Tables) -> dict[int, Error] | None:
+        """How wrong the standard deviations of each node may be; None where the block is solved."""
         system = self.factor.system
         if system.refused is None:
             return None
         joint, block = self.joint(tables), self.factor.block
         starts = {p.node: p.start for p in self.factor.at.values()}
         return {
-            k: np.inf if joint is None else system.error(block.rows[k], starts.get(k, -1), joint.solution)
+            k: Error(np.inf) if joint is None else system.error(block.rows[k], starts.get(k, -1), joint.solution)
             for k in block.nodes
         }
 
@@ -140,6 +141,7 @@ class BlockPlate:
             tables.store(self.plate, port, message, None)
         for port, (m, v) in found.items():
             tables.store(self.plate, port, vector_beliefs(m, v), None)
+        self._latest = tables.state, joint  # what a block says does not change what it was told
         return Narrow(mean, variance)
 
     def sites(self, tables: Tables) -> dict[str, Family]:

@@ -26,6 +26,9 @@ class CountsPlate:
     def __init__(self, plate: Plate, factor: CountsFactor) -> None:
         self.plate = plate
         self.factor = factor
+        self._latest: tuple[object, Dirichlet] | None = (
+            None  # a state of the tables, and all that is known of the rows in it
+        )
 
     def reads(self, to: str) -> tuple[str, ...]:
         """All ports with messages."""
@@ -34,7 +37,7 @@ class CountsPlate:
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
         """The rows speak first."""
         for port in self.factor.entries:
-            tables.store(self.plate, port, self._to_entries(tables, port), None)
+            self._store(tables, port, self._to_entries(tables, port))
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """Sums and marginals; exact, and never damped."""
@@ -46,7 +49,7 @@ class CountsPlate:
         tables = exchange.tables
         to_rows = task.to == self.factor.table
         message = self._to_rows(tables) if to_rows else self._to_entries(tables, task.to)
-        tables.store(self.plate, task.to, message, None)
+        self._store(tables, task.to, message)
 
     def log_z(self, tables: Tables) -> np.ndarray | None:
         """Counts make nothing impossible."""
@@ -66,6 +69,12 @@ class CountsPlate:
         """None."""
         return {}
 
+    def _store(self, tables: Tables, port: str, message: Family) -> None:
+        known = self._latest is not None and self._latest[0] is tables.state
+        tables.store(self.plate, port, message, None)
+        if known and self._latest is not None:  # what is known of the rows does not hang on what was said of it
+            self._latest = tables.state, self._latest[1]
+
     def _counts(self, tables: Tables, port: str) -> np.ndarray:
         return tables.others(self.plate, port).naturals[0]
 
@@ -74,13 +83,17 @@ class CountsPlate:
         n, j = node.size, node.dimension or 2
         total = np.zeros(n * j)
         for port, entries in self.factor.entries.items():
-            total += np.bincount(entries.row * j + entries.category, self._counts(tables, port), n * j)
+            counts = self._counts(tables, port)
+            counts = counts if entries.times is None else counts * entries.times
+            total += np.bincount(entries.row * j + entries.category, counts, n * j)
         return Dirichlet.from_naturals((total.reshape(n, j),))
 
     def _total(self, tables: Tables) -> Dirichlet:
-        others = tables.others(self.plate, self.factor.table)
-        assert isinstance(others, Dirichlet)
-        return others * self._to_rows(tables)
+        if self._latest is None or self._latest[0] is not tables.state:
+            others = tables.others(self.plate, self.factor.table)
+            assert isinstance(others, Dirichlet)
+            self._latest = tables.state, others * self._to_rows(tables)
+        return self._latest[1]
 
     def _to_entries(self, tables: Tables, port: str) -> Family:
         a = self._total(tables).naturals[0] + 1.0

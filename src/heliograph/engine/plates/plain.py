@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.engine.evidence_terms import edge_terms
+from heliograph.engine.evidence_terms import counted, edge_terms
 from heliograph.engine.plates.delivery import Proposal, deliver
 from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.gathering import gather, gather_all
@@ -71,7 +71,7 @@ class PlainPlate:
         power = self._power(at.exchange)
         incoming: dict[str, Any] = gather_all(at.exchange.tables, self.plate, power)
         terms = edge_terms(at.exchange.tables, self.plate, incoming, power, at.centres)
-        return (float(np.sum(self.plate.factor.log_z(incoming, power))) + terms) / power
+        return (float(np.sum(counted(self.plate.factor.log_z(incoming, power), self.plate.times))) + terms) / power
 
     def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """No better centres."""

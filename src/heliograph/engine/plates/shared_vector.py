@@ -16,6 +16,7 @@ from heliograph.engine.plates.protocol import EvidencePoint
 from heliograph.engine.properness import choose, finite
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
+from heliograph.errors import UnsupportedError
 from heliograph.factors import dot_backward, dot_forward
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
@@ -127,6 +128,12 @@ class SharedVectorPlate:
         """The messages to the rows from the rest of the model."""
         message = tables.incoming(self.plate, "out", rows)
         assert isinstance(message, Gaussian)
+        if message.point is not None and message.is_point.any():
+            raise UnsupportedError(
+                f"some rows of {self._rows.name!r} are known exactly, and one vector {self._vector.name!r} has them all in common: "
+                "no message to it says so. Use structure='auto', which solves for the vector jointly, or give what is observed a "
+                "small variance"
+            )
         return message
 
     # ---- to the vector ------------------------------------------------------------------------------------------
