@@ -25,6 +25,7 @@ CASES = {  # number of points, distance between centres, components, Gamma preci
     "separation 3": (300, 3, 3, False, False),
     "gamma n = 300": (300, 6, 3, True, False),
     "gamma n = 1000": (1000, 6, 3, True, False),
+    "gamma n = 10000": (10_000, 6, 3, True, False),
     "gamma separation 3": (300, 3, 3, True, False),
 }
 

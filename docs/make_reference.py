@@ -57,7 +57,8 @@ INTERNAL = {
         f"BlackBox.{m}"
         for m in (
             "ask", "begins", "belief", "calibration", "check_port", "child", "children", "data_ranks", "depends", "draw",
-            "evaluate", "families", "forget", "how", "ignores_own", "learns", "log_z", "mean_field", "name", "operator", "parts",
+            "evaluate", "families", "forget", "how", "ignores_own", "learns", "log_z", "log_z_slopes", "mean_field", "name",
+            "operator", "parts",
             "ports", "powers", "send", "joined",
         )
     ),

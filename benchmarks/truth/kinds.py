@@ -6,7 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.truth import boxes, discrete, extreme, impossible, linear, metamorphic, shared, single, stored, tables
+from benchmarks.truth import (
+    boxes,
+    discrete,
+    effects,
+    extreme,
+    impossible,
+    linear,
+    metamorphic,
+    shared,
+    single,
+    stored,
+    tables,
+)
 from benchmarks.truth.world import World, rng_of
 
 __all__ = ["KINDS", "SHARES", "make"]
@@ -28,6 +40,7 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "mean and precision": shared.mean_and_precision,
     "mixture of two": shared.mixture_of_two,
     "shared product": shared.shared_product,
+    "random effects": effects.random_effects,
     "extreme": extreme.extreme,
     "impossible": impossible.impossible,
     "box tree": boxes.box_tree,

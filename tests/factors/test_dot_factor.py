@@ -10,7 +10,7 @@ import scipy.sparse
 from scipy.stats import multivariate_normal, norm
 
 from heliograph.errors import UnsupportedError
-from heliograph.factors import Dot, DotPlate, dot_backward, dot_forward
+from heliograph.factors import Dot, dot_backward, dot_forward
 from heliograph.families import Gaussian, MultivariateGaussian
 
 
@@ -89,11 +89,11 @@ def test_the_plate_is_the_product_of_its_rows_messages():
     out = Gaussian(rng.standard_normal(40), rng.uniform(0.1, 1, 40))
     w = MultivariateGaussian(np.broadcast_to(m, (40, 4)), np.broadcast_to(v, (40, 4, 4)))
     rows = Dot().message("w", {"w": w, "x": x, "out": out})
-    h, p = DotPlate(x).backward(*out.naturals)
+    h, p = dot_backward(x, *out.naturals)
     np.testing.assert_allclose(h, rows.naturals[0].sum(axis=0), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(p, rows.naturals[1].sum(axis=0), rtol=1e-12, atol=1e-12)
     forward = Dot().message("out", {"w": w, "x": x, "out": out})
-    mean, variance = DotPlate(x).forward(m, v)
+    mean, variance = dot_forward(x, m, v)
     np.testing.assert_allclose(mean, forward.mean, rtol=1e-12)
     np.testing.assert_allclose(variance, forward.variance, rtol=1e-12)
 

@@ -17,11 +17,18 @@ from heliograph.errors import ModelError
 from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.report.page import build
 from heliograph.paper.reproduce import choose, outcome_of, plan, run
-from heliograph.paper.results import read_results, without_timings, write_outcome
+from heliograph.paper.results import read_results, write_outcome
 from heliograph.paper.running.experiment import Outcome
 from heliograph.paper.running.parts import Store, run_parts
 
 TINY = ["reproduce", "exp4", "--methods", "exact,kjit (text)", "--json", "-"]  # one message a problem
+
+
+def without_timings(value):
+    """The JSON without what differs from run to run of the same seed: every key that speaks of seconds."""
+    if isinstance(value, dict):
+        return {k: without_timings(v) for k, v in value.items() if "seconds" not in k}
+    return [without_timings(v) for v in value] if isinstance(value, list) else value
 
 
 def _start(out, *more, problems=40):

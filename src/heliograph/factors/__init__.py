@@ -16,7 +16,7 @@ from heliograph.factors.conditional import ConditionalTable
 from heliograph.factors.constraints import Between, Positive
 from heliograph.factors.counts import BernoulliBeta, Binomial, Poisson, PoissonLog
 from heliograph.factors.dirichlet_table import DirichletTable, DirichletTuple
-from heliograph.factors.dot import Dot, DotPlate, dot_backward, dot_forward
+from heliograph.factors.dot import Dot, dot_backward, dot_forward
 from heliograph.factors.equality import Equal, SoftEvidence
 from heliograph.factors.even import AbsoluteValue, Square
 from heliograph.factors.exponential import Exp
@@ -62,7 +62,6 @@ __all__ = [
     "DirichletTable",
     "DirichletTuple",
     "Dot",
-    "DotPlate",
     "Equal",
     "Exp",
     "ExponentialInterval",

@@ -45,7 +45,7 @@ class Positive(Factor):
         m, v, proper, point = _cavity(x)
         odds = y.log_odds
         sd = np.sqrt(v)
-        step = soft_step(np.clip(m / sd, -_FARTHEST, _FARTHEST), odds)
+        step = soft_step(np.clip(m / sd, -_FARTHEST, _FARTHEST), odds, mass=False)
         tilt = Tilt(step.log_mass, sd * step.mean, step.variance, step.pull / sd, -step.loss / v)
         shift, precision = gaussian_site(m, v, tilt)
         # the indicator has no slope or bend where a point mass is: what it says of one is nothing

@@ -18,13 +18,13 @@ from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.line import gaussian_overlap
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 
-__all__ = ["Dot", "DotPlate", "dot_backward", "dot_forward"]
+__all__ = ["Dot", "dot_backward", "dot_forward"]
 
 _CHUNK_BYTES = 2**18  # one chunk of rows and one temporary of its size fit in a second-level cache
 
 
 class Dot(Factor):
-    """``out = x'w`` with x given, one w per element of the plate; `DotPlate` is the same with one w for all.
+    """``out = x'w`` with x given, one w per element of the plate; `dot_forward` and `dot_backward` are the same with one w for all.
 
     A w that is not proper says nothing to out unless x is 0. An exactly known out would give w a covariance without
     an inverse, which a MultivariateGaussian cannot hold: that raises; observe out through a small variance.
@@ -83,35 +83,6 @@ def _project(w: MultivariateGaussian, x: np.ndarray) -> Gaussian:
     return Gaussian.from_naturals((tau * m, tau), np.where(is_point, m, np.nan))
 
 
-class DotPlate:
-    """``out = X w`` for all rows of X and one w: what a graph keeps in place of n `Dot` factors.
-
-    >>> plate = DotPlate(np.array([[1.0, 0.0], [1.0, 1.0]]))
-    >>> mean, variance = plate.forward(np.array([1.0, 2.0]), np.eye(2))
-    >>> mean, variance
-    (array([1., 3.]), array([1., 2.]))
-    >>> plate.backward(np.array([1.0, 1.0]), np.array([0.0, 2.0]))
-    (array([2., 1.]), array([[2., 2.],
-           [2., 2.]]))
-    """
-
-    def __init__(self, x: Any) -> None:
-        self.x = _as_rows(x)  # (n, d), dense or CSR
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of X."""
-        return self.x.shape
-
-    def forward(self, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`dot_forward` of these rows."""
-        return dot_forward(self.x, mean, covariance)
-
-    def backward(self, shift: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`dot_backward` of these rows."""
-        return dot_backward(self.x, shift, precision)
-
-
 def dot_forward(
     x: Any, mean: np.ndarray, covariance: np.ndarray | None = None, root: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -144,6 +115,10 @@ def dot_backward(x: Any, shift: np.ndarray, precision: np.ndarray) -> tuple[np.n
     """The summed message to w: ``X' shift`` of shape (d,) and ``X' diag(precision) X`` of shape (d, d).
 
     Precisions may be negative. Temporary memory is one chunk of rows, whatever n.
+
+    >>> dot_backward([[1.0, 0.0], [1.0, 1.0]], np.array([1.0, 1.0]), np.array([0.0, 2.0]))
+    (array([2., 1.]), array([[2., 2.],
+           [2., 2.]]))
     """
     x = _as_rows(x)
     d = x.shape[1]

@@ -5,7 +5,7 @@ A subclass of `OfScore` has a Gaussian port ``z`` and data; it gives the tilt of
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import betaln, expit, gammaln, polygamma, psi
@@ -71,15 +71,40 @@ class OfScore(Factor):
         return z, {p: np.where(missing, 1.0, a) for p, a in rows.items()}, missing
 
 
-def _flat_logit(s: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """``exp(s z) sigmoid(z)^a sigmoid(-z)^b``: a Beta on the logit's axis, where there is one."""
-    a, b = a + s, b - s
-    good = (a > 0) & (b > 0)
-    a, b = np.where(good, a, 1.0), np.where(good, b, 1.0)
-    return good, psi(a) - psi(b), polygamma(1, a) + polygamma(1, b), betaln(a, b)
+class _Powers(NamedTuple):
+    """The likelihood ``exp(log_c) sigmoid(z - at)^a sigmoid(at - z)^b``."""
+
+    a: np.ndarray
+    b: np.ndarray
+    log_c: np.ndarray
+    at: np.ndarray | float = 0.0
 
 
-class BinomialLogit(OfScore):
+class _LogisticCount(OfScore):
+    """A count that is a logistic integral; a subclass says which."""
+
+    how: ClassVar = {"z": "quadrature"}
+
+    def powers_of(self, rows: Rows) -> _Powers:
+        """The powers of the two sigmoids, and the constant."""
+        raise NotImplementedError  # pragma: no cover
+
+    def tilt(self, m: np.ndarray, v: np.ndarray, rows: Rows, power: float) -> Tilt:
+        """That of the two sigmoids, moved, and the constant."""
+        a, b, log_c, at = self.powers_of(rows)
+        tilt = logistic_tilt(m - at, v, power * a, power * b)
+        return tilt._replace(log_z=tilt.log_z + power * log_c, mean=tilt.mean + at)
+
+    def flat(self, s: np.ndarray, rows: Rows, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """A Beta on the logit's axis, where there is one."""
+        a, b, log_c, at = self.powers_of(rows)
+        a, b = power * a + s, power * b - s
+        good = (a > 0) & (b > 0)
+        a, b = np.where(good, a, 1.0), np.where(good, b, 1.0)
+        return good, psi(a) - psi(b) + at, polygamma(1, a) + polygamma(1, b), betaln(a, b) + power * log_c + s * at
+
+
+class BinomialLogit(_LogisticCount):
     """``C(n, count) p^count (1 - p)^(n - count)`` with ``p = 1 / (1 + exp(-z))``; count and n are data.
 
     >>> f, z = BinomialLogit(), Gaussian(0.0, 1.0)
@@ -90,24 +115,16 @@ class BinomialLogit(OfScore):
 
     name = "binomial_logit"
     families: ClassVar = {"z": (Gaussian,), "n": (), "count": ()}
-    how: ClassVar = {"z": "quadrature"}
 
-    def tilt(self, m: np.ndarray, v: np.ndarray, rows: Rows, power: float) -> Tilt:
-        """That of ``sigmoid(z)^count sigmoid(-z)^(n - count)``, and the binomial coefficient."""
+    def powers_of(self, rows: Rows) -> _Powers:
+        """Successes and failures, and the binomial coefficient."""
         k, n = rows["count"], rows["n"]
-        tilt = logistic_tilt(m, v, power * k, power * (n - k))
-        return tilt._replace(log_z=tilt.log_z + power * _log_coefficient(k, n))
+        return _Powers(k, n - k, _log_coefficient(k, n))
 
     def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Counts given the logit."""
         p, n = expit(as_message(self, incoming, "z").mean), as_data(self, incoming, "n")
         return rng.binomial(n.astype(int), p).astype(float), n * p, n * p * (1.0 - p)
-
-    def flat(self, s: np.ndarray, rows: Rows, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """A Beta on the logit's axis."""
-        k, n = rows["count"], rows["n"]
-        good, mean, variance, log_z = _flat_logit(s, power * k, power * (n - k))
-        return good, mean, variance, log_z + power * _log_coefficient(k, n)
 
 
 def _log_coefficient(k: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -119,7 +136,7 @@ def _log_coefficient(k: np.ndarray, n: np.ndarray) -> np.ndarray:
     return np.where(inner, log_c - k * np.log(p) - (n - k) * np.log1p(-p), log_choose(n, k))
 
 
-class NegativeBinomial(OfScore):
+class NegativeBinomial(_LogisticCount):
     """Counts of mean ``exp(z)`` and variance ``mean + mean^2 / dispersion``; count and dispersion are data.
 
     With ``p = mean / (mean + dispersion)``, whose logit is ``z - log dispersion``, it is ``p^count (1 - p)^dispersion`` times
@@ -133,24 +150,14 @@ class NegativeBinomial(OfScore):
 
     name = "negative_binomial"
     families: ClassVar = {"z": (Gaussian,), "dispersion": (), "count": ()}
-    how: ClassVar = {"z": "quadrature"}
 
-    def tilt(self, m: np.ndarray, v: np.ndarray, rows: Rows, power: float) -> Tilt:
-        """That of ``sigmoid^count sigmoid^dispersion``, moved by the log of the dispersion."""
+    def powers_of(self, rows: Rows) -> _Powers:
+        """The count and the dispersion, moved by the log of the latter."""
         k, r = rows["count"], rows["dispersion"]
-        tilt = logistic_tilt(m - np.log(r), v, power * k, power * r)
-        log_z = tilt.log_z + power * (gammaln(k + r) - gammaln(r) - gammaln(k + 1.0))
-        return tilt._replace(log_z=log_z, mean=tilt.mean + np.log(r))
+        return _Powers(k, r, gammaln(k + r) - gammaln(r) - gammaln(k + 1.0), np.log(r))
 
     def draw(self, rng: np.random.Generator, incoming: Incoming) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Counts given the log mean."""
         mean, r = np.exp(as_message(self, incoming, "z").mean), as_data(self, incoming, "dispersion")
         drawn, _, _ = drawn_counts(rng, rng.gamma(r, mean / r))
         return drawn, mean, mean + mean**2 / r
-
-    def flat(self, s: np.ndarray, rows: Rows, power: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """A Beta on the axis of ``z - log dispersion``."""
-        k, r = rows["count"], rows["dispersion"]
-        good, mean, variance, log_z = _flat_logit(s, power * k, power * r)
-        log_z = log_z + power * (gammaln(k + r) - gammaln(r) - gammaln(k + 1.0)) + s * np.log(r)
-        return good, mean + np.log(r), variance, log_z

@@ -13,6 +13,8 @@ from heliograph.graph.quantity import Quantity
 
 __all__ = ["Data", "is_symbol", "kept", "labels_of", "plain", "roots_of", "without_labels"]
 
+_ATOMS = frozenset({type(None), bool, int, float, str})  # most arguments of most calls: nothing is inside them
+
 
 class _Recipe(NamedTuple):
     """How an array is made of others."""
@@ -137,6 +139,8 @@ def is_symbol(value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """`value` with every `Data`, symbol and table with labels replaced by its array, also in lists, tuples and dictionaries."""
+    if type(value) in _ATOMS or type(value) is np.ndarray:
+        return value
     if isinstance(value, Data) or is_symbol(value):
         return value.value
     if isinstance(value, (dict, tuple)):
@@ -148,6 +152,8 @@ def plain(value: Any) -> Any:
 
 def kept(value: Any) -> Any:
     """`value` with a copy of every array, also in lists, tuples and dictionaries, which its owner may change later."""
+    if type(value) in _ATOMS:
+        return value
     if isinstance(value, np.ndarray):
         return cast(Any, value).copy()
     if isinstance(value, (dict, tuple)):

@@ -86,13 +86,19 @@ def _open(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
         constant = constant + inside.constant
         met = False
         for part in inside.terms:
-            touches = np.isin(touched(part.node, part.entries, part.coefficients != 0), keys).any()
+            touches = _any_of(touched(part.node, part.entries, part.coefficients != 0), keys)
             (waiting if touches and part.node.made is not None else closed).append(part)
             met |= part.node.made is not None and id(part.node) in held
             held.add(id(part.node))
         if met:  # what stands twice is summed before it is taken apart
             break
     return form._replace(terms=(*closed, *waiting), constant=constant)
+
+
+def _any_of(some: np.ndarray, keys: np.ndarray) -> bool:
+    """Whether one of some numbers is among the sorted keys."""
+    at = np.minimum(np.searchsorted(keys, some), len(keys) - 1)
+    return bool((keys[at] == some).any())
 
 
 def _absorb(form: Affine, k: int, j: int) -> Affine | None:

@@ -35,6 +35,7 @@ class Node:
     start: int = 0  # where the entries of this node begin among all entries of all base nodes of the model
     roots: dict[int, int] | None = None  # the base nodes it is an affine function of, kept by `graph.support`
     support: Matrix | None = None  # CSR: which base entries each of its entries touches, kept by `graph.support`
+    times: np.ndarray | None = None  # (size,) how many alike entries each stands for, in a run; None: one
     _all_seen: tuple[Family, bool] | None = None  # the answer for one value of `observed`, which is asked for often
 
     @property
@@ -129,6 +130,7 @@ class Plate:
     joined: dict[str, Edge] = field(
         default_factory=dict[str, "Edge"]
     )  # of ports that a vector port stands for, in a run
+    times: np.ndarray | None = None  # (size,) how many alike elements each stands for, in a run; None: one
 
     @property
     def size(self) -> int:

@@ -20,7 +20,7 @@ from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.running.experiment import Outcome
 from heliograph.storage import write_whole
 
-__all__ = ["read_results", "strict_json", "without_timings", "write_outcome"]
+__all__ = ["read_results", "strict_json", "write_outcome"]
 
 
 def strict_json(value: Any) -> Any:
@@ -38,19 +38,6 @@ def strict_json(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def without_timings(value: Any) -> Any:
-    """The JSON without what differs from run to run of the same seed: every key that speaks of seconds.
-
-    >>> without_timings({"kjit": {"seconds": [1.0], "seconds_rest": [0.1], "improper": [0]}})
-    {'kjit': {'improper': [0]}}
-    """
-    if isinstance(value, Mapping):
-        return {k: without_timings(v) for k, v in value.items() if "seconds" not in str(k)}
-    if isinstance(value, (list, tuple)):
-        return [without_timings(v) for v in value]
-    return value
 
 
 def write_outcome(out: Path, outcome: Outcome) -> None:

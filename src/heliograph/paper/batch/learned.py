@@ -5,10 +5,12 @@ The labels are the oracle. Afterwards it predicts without asking, whatever it ex
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from heliograph.errors import OracleWarning
 from heliograph.families import Gaussian
 from heliograph.operators.learned import Learned
 from heliograph.operators.learned.view import kinds_of
@@ -41,7 +43,13 @@ class LearnedInBatch(NamedTuple):
     def predict(self, incoming: dict[str, Any]) -> Prediction:
         """Its beliefs, with nobody to ask."""
         # the logistic function draws nothing, so these numbers are never used
-        reply = self.operator.send(np.random.default_rng(0), "z", incoming, _nobody, _setting(np.inf))
+        # no error is tolerated, so that everything is in double precision; there is no time to ask, so that nobody is asked
+        setting = _setting(0.0)._replace(deadline=-np.inf)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", OracleWarning
+            )  # that sampled labels are too noisy for no error at all is known
+            reply = self.operator.send(np.random.default_rng(0), "z", incoming, _nobody, setting)
         belief = reply.message * incoming["z"]
         assert isinstance(belief, Gaussian) and reply.expected_kl is not None
         return Prediction(belief, reply.expected_kl)
@@ -95,4 +103,4 @@ def _answer(data: Labelled) -> Answer:
 
 
 def _nobody(incoming: Any, precision: float | None = None) -> Any:
-    raise RuntimeError("the operator asked although any error is tolerated")
+    raise RuntimeError("the operator asked although there was no time to ask")

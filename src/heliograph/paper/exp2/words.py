@@ -146,22 +146,16 @@ def _sure(found: Found, method: str) -> str:
 
 
 def _correlated(found: Found, there: list[str]) -> Claim:
-    each = {m: found.over(m, "rank correlation") for m in there}
-    return Claim(
-        1775,
-        "Uncertainty estimates are positively correlated with the KL errors.",
-        "rank correlation: " + "; ".join(f"{m} {range_of(c.tolist())}" for m, c in each.items()),
-        judged(all((c > 0.2).all() for c in each.values()), all(np.median(c) > 0 for c in each.values())),
-    )
+    each = [found.over(m, "rank correlation") for m in there]
+    ours = f"rank correlation: {found.each(there, 'rank correlation')}"
+    said = "Uncertainty estimates are positively correlated with the KL errors."
+    return Claim(1775, said, ours, judged(all((c > 0.2).all() for c in each), all(np.median(c) > 0 for c in each)))
 
 
 def _train(found: Found, there: list[str]) -> Claim:
     gaps, ours = _gaps(found, there, "mean log KL, test", "train")
-    return Claim(
-        1778,
-        "Errors on the training set are roughly the same as on the test set.",
-        f"mean log KL, test minus train: {ours}",
-        judged(
-            all((np.abs(g) <= 0.5).all() for g in gaps.values()), all(abs(np.median(g)) <= 1 for g in gaps.values())
-        ),
+    near = judged(
+        all((np.abs(g) <= 0.5).all() for g in gaps.values()), all(abs(np.median(g)) <= 1 for g in gaps.values())
     )
+    said = "Errors on the training set are roughly the same as on the test set."
+    return Claim(1778, said, f"mean log KL, test minus train: {ours}", near)

@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.paper.columns import KJIT
 from heliograph.paper.published import published
-from heliograph.paper.report.style import Picture, colour, label, marker, new_figure
+from heliograph.paper.report.style import Picture, colour, label, marker, new_figure, scattered
 
 __all__ = ["draw"]
 
@@ -38,13 +38,9 @@ def _against_exact(key: str, series: dict[str, Any], shown: list[str]) -> Pictur
     ends = [truth[truth > 0].min(), truth.max()]
     axis.loglog(ends, ends, "k-", lw=0.8)
     axis.set(xlabel=f"{key} of the exact posterior", ylabel=f"inferred {key}")
-    figure.legend(loc="outside upper center", ncols=3, markerscale=2, handletextpad=0.1)
-    return Picture(
-        f"exp4_{key}",
-        f"Inferred {key} against the exact posterior's for every problem: points on the diagonal.",
-        f"Inferred {key} against the exact one, the paper's figure of the compound gamma.",
-        figure,
-    )
+    alt = f"Inferred {key} against the exact posterior's for every problem: points on the diagonal."
+    caption = f"Inferred {key} against the exact one, the paper's figure of the compound gamma."
+    return scattered(figure, (f"exp4_{key}", alt, caption))
 
 
 def _asked_so_far(series: dict[str, Any], asking: list[str]) -> Picture:
@@ -79,10 +75,5 @@ def _seconds(series: dict[str, Any], timed: list[str]) -> Picture:
             label=label(method),
         )
     axis.set(xlabel="problem", ylabel="milliseconds")
-    figure.legend(loc="outside upper center", ncols=3, markerscale=4, handletextpad=0.1)
-    return Picture(
-        "exp4_seconds",
-        "Time of each problem on a log axis; problems with a question stand out.",
-        "Inference time per problem, log axis.",
-        figure,
-    )
+    alt = "Time of each problem on a log axis; problems with a question stand out."
+    return scattered(figure, ("exp4_seconds", alt, "Inference time per problem, log axis."), markerscale=4)

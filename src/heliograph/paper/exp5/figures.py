@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.paper.columns import KJIT
-from heliograph.paper.report.style import Picture, colour, label, new_figure
+from heliograph.paper.report.style import Picture, colour, label, new_figure, scattered
 from heliograph.paper.sequences.figures import draw_sequence
 
 __all__ = ["draw"]
@@ -28,13 +28,9 @@ def _incoming(names: list[str], kept: dict[str, np.ndarray]) -> Picture:
         axis.plot(kept["mean"][mine], kept["log_precision"][mine], "osD^"[k % 4], ms=2.5, alpha=0.5, mew=0, rasterized=True,
                   color=("#0072B2", "#D55E00", "#009E73", "#CC79A7")[k % 4], label=name.replace("_", " "))  # fmt: skip
     axis.set(xlabel="mean of the message from z", ylabel="log precision")
-    figure.legend(loc="outside upper center", ncols=4, markerscale=2, handletextpad=0.1)
-    return Picture(
-        "exp5_incoming",
-        "Incoming messages of the four data sets by mean and log precision: four different clouds.",
-        "Messages from z to the factor in each data set, the paper's figure 1: what the operator meets changes with the data.",
-        figure,
-    )
+    alt = "Incoming messages of the four data sets by mean and log precision: four different clouds."
+    caption = "Messages from z to the factor in each data set, the paper's figure 1: what the operator meets changes with the data."
+    return scattered(figure, ("exp5_incoming", alt, caption), ncols=4)
 
 
 def _asked(result: dict[str, Any], asking: list[str]) -> Picture:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Picture", "colour", "file_name", "label", "look", "marker", "new_figure", "number"]
+__all__ = ["Picture", "colour", "file_name", "label", "look", "marker", "new_figure", "number", "scattered"]
 
 # Okabe and Ito's colours, which remain distinct with every common kind of colour blindness
 _COLOURS = {
@@ -106,6 +106,12 @@ def new_figure(width: float = 5.6, height: float = 3.8, **subplots: Any) -> tupl
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(**subplots)
+
+
+def scattered(figure: Figure, picture: tuple[str, str, str], ncols: int = 3, markerscale: float = 2) -> Picture:
+    """The picture (its name, alternative text and caption) of a figure of points, with a legend above it."""
+    figure.legend(loc="outside upper center", ncols=ncols, markerscale=markerscale, handletextpad=0.1)
+    return Picture(*picture, figure)
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
