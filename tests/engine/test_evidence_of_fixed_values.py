@@ -1,9 +1,11 @@
 """The evidence where a factor fixes a variable: rows of zeros, sums of known values, exact observations of expressions."""
 
+import warnings
+
 import numpy as np
 import pytest
-from scipy.special import log_ndtr
-from scipy.stats import multivariate_normal, norm
+from scipy.special import log_ndtr, logsumexp
+from scipy.stats import binom, multivariate_normal, norm
 
 import heliograph as hg
 
@@ -80,3 +82,28 @@ def test_the_evidence_of_a_bound_in_the_far_tail(bound):
     x = model.gaussian("x", 0.0, variance=1.0)
     model.constrain(x > bound)
     assert model.infer().log_evidence == pytest.approx(log_ndtr(-bound), rel=1e-13)
+
+
+@pytest.mark.parametrize(("full", "n"), [(False, 3), (True, 3), (True, 20)])
+def test_a_component_that_never_succeeds_is_impossible_also_where_all_trials_succeeded(full, n):
+    """Occupancy of sites: 4 of 4 under a probability of 0 was -4e300 and not -inf, in which the evidence drowned: 0.0."""
+    y = np.resize([0.0, 1.0, 4.0 if full else 3.0], n)
+    model = hg.Model()
+    p = model.beta("p", 1.0, 1.0)
+    z = model.bernoulli("z", 0.6, size=n)
+    model.mixture("y", z, lambda k: model.binomial("y", 4, p) if k else model.binomial("y", 4, 0.0), observed=y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hg.AccuracyWarning)  # overlapping components
+        found = model.infer().log_evidence
+    at = (np.arange(2000) + 0.5) / 2000
+    never = np.where(y == 0, 0.0, -np.inf)
+    rows = np.logaddexp(np.log(0.6) + binom.logpmf(y, 4, at[:, None]), np.log(0.4) + never).sum(axis=1)
+    assert found == pytest.approx(logsumexp(rows) - np.log(2000), abs=2e-3)
+
+
+def test_terms_that_cancel_beyond_double_precision_are_said():
+    model = hg.Model()
+    rate = model.gamma("rate", 1e18, 1e18)
+    model.poisson("y", rate, observed=3.0)
+    with pytest.warns(hg.AccuracyWarning, match="lost to rounding"):
+        assert np.isnan(model.infer().log_evidence)

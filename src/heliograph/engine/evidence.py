@@ -46,7 +46,7 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
         return np.nan
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is looked at in the end
         centres = _centres(graph, plates, tables)
-        total = 0.0
+        total, rounding = 0.0, _rounding(graph, tables, centres)
         outside = {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
         joint = {e.node for p in graph.plates for e in p.edges.values() if e.joint}
         inside = {n.position for n in graph.nodes if n.position not in outside} | joint  # a block counts its own nodes
@@ -54,9 +54,9 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
             if node.fully_observed or node.position in inside:
                 continue
             belief = tables.belief(node)
-            a = log_normaliser(belief, centres.get(node.position))
-            total += float(np.sum(counted(np.where(belief.is_point, 0.0, a), node.times)))
-        rounding = _rounding(graph, tables, centres)
+            a = counted(np.where(belief.is_point, 0.0, log_normaliser(belief, centres.get(node.position))), node.times)
+            rounding = max(rounding, float(np.spacing(np.abs(a).max(initial=0.0))))  # terms that cancel elsewhere
+            total += float(np.sum(a))
         at = EvidencePoint(exchange, centres)
         for plate in plates:
             total += plate.log_evidence(at)

@@ -43,7 +43,7 @@ def log_binomial(k: np.ndarray, n: np.ndarray, p: np.ndarray, q: np.ndarray) -> 
     fit = _misfit(a, s * pp) + _misfit(b, s * qq)
     log_mass = -fit + binet(s) - binet(a) - binet(b) + 0.5 * (np.log(s) - np.log(a) - np.log(b) - _LOG_2PI)
     # at the edges one power is left; of a probability near 1 the logarithm is that of the other one
-    edge = np.where(k > 0, k * _log_near_1(p, q), 0.0) + np.where(l > 0, l * _log_near_1(q, p), 0.0)
+    edge = _times_log(k, p, q) + _times_log(l, q, p)
     return np.where(inner & ~sure, log_mass, np.where(inner, -np.inf, edge))
 
 
@@ -87,7 +87,8 @@ def _misfit(k: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return k * (ratio - 1.0 - np.log(ratio))
 
 
-def _log_near_1(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """``log p``, exact also where ``p = 1 - q`` is near 1."""
-    near = p > 0.5
-    return np.where(near, np.log1p(-np.where(near, q, 0.0)), np.maximum(log_or_minus_inf(p), -1e300))
+def _times_log(k: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """``k log p``, 0 where k is 0, exact also where ``p = 1 - q`` is near 1."""
+    some, near = k > 0, p > 0.5
+    log_p = np.where(near, np.log1p(-np.where(near, q, 0.0)), log_or_minus_inf(p))
+    return np.where(some, k * np.where(some, log_p, 0.0), 0.0)
