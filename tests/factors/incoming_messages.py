@@ -232,7 +232,10 @@ def categories_at(factor: Factor, port: str) -> int:
     """The length of vectors, or the number of categories, at a port."""
     if factor.name == "dirichlet_tuple" and port == "x":
         return 2 * D
-    two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability") or (factor.name, port) in (
+    two = factor.name in ("mixture", "stack", "conditional_table", "chosen_probability", "between_cuts") or (
+        factor.name,
+        port,
+    ) in (
         ("dirichlet_table", "parent0"),
         ("one_of", "s"),
         ("softmax", "z"),  # K categories have K - 1 scores

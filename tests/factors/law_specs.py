@@ -115,6 +115,7 @@ NO_UNITS = {
     "bernoulli_beta": "a probability and a label",
     "beta": "a probability",
     "beta_mean": "probabilities",
+    "between_cuts": "the noise has a scale of its own",
     "binomial": "a probability and counts",
     "binomial_logit": "the sigmoid has a scale of its own",
     "exponential_interval": "its change of units is that of `test_lifetimes_factor.py`: bounds have an order to keep",
@@ -148,6 +149,7 @@ LONG = ("mixture", "softmax")
 # factors that are no density of their last port, so that a silent child leaves more, or less, than 1
 NOT_A_DENSITY = {
     "prior",
+    "between_cuts",
     "chosen_probability",
     "dirichlet_tuple",
     "equal",

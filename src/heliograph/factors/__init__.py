@@ -10,6 +10,7 @@ from heliograph.factors.arithmetic import Difference, Scale, Shift, Sum
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.beta_dirichlet import BetaFactor, CategoricalDirichlet, DirichletFactor
 from heliograph.factors.beta_mean import BetaMean
+from heliograph.factors.between_cuts import BetweenCuts
 from heliograph.factors.chosen import ChosenProbability
 from heliograph.factors.compound_gamma import CompoundGamma
 from heliograph.factors.conditional import ConditionalTable
@@ -51,6 +52,7 @@ __all__ = [
     "BetaFactor",
     "BetaMean",
     "Between",
+    "BetweenCuts",
     "Binomial",
     "BinomialLogit",
     "CategoricalDirichlet",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heliograph.graph.language import counts, discrete
+from heliograph.graph.language import counts, discrete, ordered
 from heliograph.graph.language.children import Entries
 from heliograph.graph.other_words import as_known
 from heliograph.graph.quantity import Argument
@@ -104,8 +104,8 @@ def ordinal(
     score
         A Gaussian variable.
     cuts
-        K - 1 rising numbers, or K - 1 Gaussian variables. Random cut points need observed labels and the link "probit"; give them
-        priors that keep them in order, or say so with ``model.constrain(cuts[1:] > cuts[:-1])``.
+        K - 1 rising numbers, or K - 1 Gaussian variables. Give random cut points priors that keep them in order, or say so with
+        ``model.constrain(cuts[1:] > cuts[:-1])``.
     link
         "probit" for Gaussian noise of variance 1, "logit" for logistic noise.
     size, observed, missing
@@ -114,7 +114,7 @@ def ordinal(
     Returns
     -------
     Variable
-        The category; with random cut points, the score with its noise.
+        The category; with random cut points, the score (with its noise, where that is Gaussian).
 
     Examples
     --------
@@ -125,4 +125,4 @@ def ordinal(
     >>> bool(model.infer()[z].mean > 0.8)
     True
     """
-    return build(self, counts.ordinal, name, score, cuts, link, Entries(size, observed, missing))
+    return build(self, ordered.ordinal, name, score, cuts, link, Entries(size, observed, missing))

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from heliograph.factors.integrals.tilt import Tilt
-from heliograph.numerics.adaptive_quadrature import adapt
+from heliograph.numerics.adaptive_quadrature import Rule, adapt
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.panels import DROP
 
-__all__ = ["Curve", "Rise", "log_concave_tilt"]
+__all__ = ["Curve", "Rise", "log_concave_rule", "log_concave_tilt"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 _NEAR = 1e-9  # of the peak's own width: as near as its place needs to be known
@@ -41,33 +41,48 @@ def log_concave_tilt(m: np.ndarray, v: np.ndarray, curve: Curve, rise: Rise | No
     return Tilt(*(np.concatenate(field) for field in zip(*parts, strict=True)))
 
 
+def log_concave_rule(m: np.ndarray, v: np.ndarray, curve: Curve) -> Rule:
+    """Nodes and weights of the tilted densities of N(m, v) and ``exp(curve)``, v above 0; the nodes count from their peaks.
+
+    >>> rule = log_concave_rule(np.array([2.0]), np.array([1.0]), lambda z, row: (-0.5 * z**2, -z, -np.ones_like(z)))
+    >>> rule.mean(rule.x).round(12), np.allclose(rule.log_z, -1.0 - 0.5 * np.log(2.0))
+    (array([1.]), True)
+    """
+    return _integrated(m, v, np.arange(m.size), curve, None)
+
+
 def _rows(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve, rise: Rise | None) -> Tilt:
     point = v == 0
     safe = np.where(point, 1.0, v)
     value, slope, bend = curve(m, row)
-    peak = _peak(m, safe, row, curve, slope)
-    top, _, curvature = curve(peak, row)
-    width = 1.0 / np.sqrt(1.0 / safe - np.maximum(curvature, -1e300))
-    offset = (peak - m) / safe
-
-    def log_density(d: np.ndarray, k: np.ndarray) -> np.ndarray:
-        gain = rise(peak[k], d, row[k]) if rise else curve(peak[k] + d, row[k])[0] - top[k]
-        return gain - d * (offset[k] + 0.5 * d / safe[k])
-
-    low, high = (_end(side, width, log_density) for side in (-1.0, 1.0))
-    edges = np.concatenate([low[:, None] * _SHARES, np.zeros((m.size, 1)), high[:, None] * _SHARES[::-1]], axis=1)
-    rule = adapt(log_density, edges)
-    gain = curve(peak[rule.row][:, None] + rule.offset, row[rule.row][:, None])[1]
+    rule = _integrated(m, safe, row, curve, rise)
+    gain = curve(rule.x, row[rule.row][:, None])[1]
     move, pull = rule.mean(rule.offset), rule.mean(gain)
     centred = rule.offset - rule.of(move)
-    log_z = rule.log_z + top - 0.5 * ((peak - m) * offset + _LOG_2PI + np.log(safe))
     return Tilt(
-        np.where(point, value, log_z),
-        np.where(point, m, peak + move),
+        np.where(point, value, rule.log_z),
+        np.where(point, m, rule.centre + move),
         np.where(point, 1.0, rule.mean(centred * centred) / safe),
         np.where(point, slope, pull),
         np.where(point, bend, rule.mean(centred * (gain - rule.of(pull))) / safe),
     )
+
+
+def _integrated(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve, rise: Rise | None) -> Rule:
+    """The rule of the tilted densities, with the log of their integrals."""
+    peak = _peak(m, v, row, curve, curve(m, row)[1])
+    top, _, curvature = curve(peak, row)
+    width = 1.0 / np.sqrt(1.0 / v - np.maximum(curvature, -1e300))
+    offset = (peak - m) / v
+
+    def log_density(d: np.ndarray, k: np.ndarray) -> np.ndarray:
+        gain = rise(peak[k], d, row[k]) if rise else curve(peak[k] + d, row[k])[0] - top[k]
+        return gain - d * (offset[k] + 0.5 * d / v[k])
+
+    low, high = (_end(side, width, log_density) for side in (-1.0, 1.0))
+    edges = np.concatenate([low[:, None] * _SHARES, np.zeros((m.size, 1)), high[:, None] * _SHARES[::-1]], axis=1)
+    rule = adapt(log_density, edges)
+    return rule._replace(log_z=rule.log_z + top - 0.5 * ((peak - m) * offset + _LOG_2PI + np.log(v)), centre=peak)
 
 
 def _peak(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve, slope: np.ndarray) -> np.ndarray:

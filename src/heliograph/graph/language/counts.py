@@ -6,36 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError, UnsupportedError
+from heliograph.errors import ModelError
 from heliograph.factors import (
     BinomialLogit,
     ExponentialInterval,
     Factor,
     Multinomial,
     NegativeBinomial,
-    OrdinalLogit,
-    OrdinalProbit,
     Poisson,
     Softmax,
     Weibull,
 )
 from heliograph.families import Categorical, Dirichlet, Gamma, Gaussian
-from heliograph.graph.check import check_counts, check_number, check_positive, observed_shape
+from heliograph.graph.check import check_counts, check_positive
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.arrays import components
 from heliograph.graph.language.children import Entries, Kind, attach_plate, child, fit, want
-from heliograph.graph.language.continuous import gamma, gaussian
+from heliograph.graph.language.continuous import gamma
 from heliograph.graph.language.discrete import binomial as binomial_beta
-from heliograph.graph.language.functions import greater, multiply
+from heliograph.graph.language.functions import multiply
 from heliograph.graph.language.linear import scale, stacked, subtract
 from heliograph.graph.language.noise import Censoring, bounds_of
-from heliograph.graph.language.spread import Spread
-from heliograph.graph.language.statements import constrain
 from heliograph.graph.placing import place
 from heliograph.graph.plating import unattached
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["binomial", "exponential", "multinomial", "negative_binomial", "ordinal", "softmax", "weibull"]
+__all__ = ["binomial", "exponential", "multinomial", "negative_binomial", "softmax", "weibull"]
 
 
 def _observe(
@@ -176,46 +172,3 @@ def softmax(draft: Draft, name: str, logits: Any, entries: Entries) -> Quantity:
     parts = tuple((gaps.node, np.asarray(at[..., j]).reshape(-1)) for j in range(k - 1))
     vector = stacked(draft, f"scores of {name}", parts, shape)
     return child(draft, name, Softmax(), {"z": vector}, {}, Kind(Categorical, k), entries)
-
-
-def ordinal(draft: Draft, name: str, z: Any, cuts: Any, link: Any, entries: Entries) -> Quantity:
-    """An ordered category; see `Builder.ordinal`."""
-    score = want(name, "score", z, Gaussian)
-    if link not in ("probit", "logit"):
-        raise ModelError(f"variable {name!r}: link= is 'probit' or 'logit', not {link!r}")
-    if isinstance(cuts, Quantity):
-        return _random_cuts(draft, name, score, want(name, "cuts", cuts, Gaussian), link, entries)
-    known = check_number(name, "cuts", cuts)
-    if not known.ndim or np.any(np.diff(known, axis=-1) <= 0):
-        raise ModelError(f"variable {name!r}: cuts must be an array that rises along its last axis")
-    factor = OrdinalProbit() if link == "probit" else OrdinalLogit()
-    kind = Kind(Categorical, known.shape[-1] + 1)
-    return child(draft, name, factor, {"z": score}, {"cuts": known}, kind, entries)
-
-
-def _random_cuts(draft: Draft, name: str, score: Quantity, cuts: Quantity, link: str, entries: Entries) -> Quantity:
-    """The score with its noise, between the two cut points around its label: one site for both bounds."""
-    if link != "probit" or entries.observed is None or len(cuts.shape) != 1:
-        raise UnsupportedError(
-            f"variable {name!r}: random cut points need link='probit', observed= labels and one axis of cuts; known cut points can "
-            "have either link"
-        )
-    k = cuts.size + 1
-    shape = observed_shape(name, entries.observed)
-    labels = check_counts(name, "observed", entries.observed)
-    if np.any(labels >= k):
-        raise ModelError(
-            f"variable {name!r}: there are {k} categories, 0 to {k - 1}, but {np.nanmax(labels):g} was observed"
-        )
-    seen = ~np.isnan(labels)
-    full = fit(f"variable {name!r}", score.shape, shape)
-    score = Quantity(score.node, np.broadcast_to(score.entries(), full))
-    noisy = gaussian(draft, name, score, Spread(variance=1.0), Entries(full, None, None))
-    for above in (True, False):
-        rows = np.flatnonzero((seen & ((labels > 0) if above else (labels < k - 1))).reshape(-1))
-        if rows.size:
-            x = noisy.part(np.unravel_index(rows, full))
-            which = labels.reshape(-1)[rows].astype(int)
-            cut = cuts.part(which - 1 if above else which)
-            constrain(draft, greater(draft, x, cut) if above else greater(draft, cut, x))
-    return noisy
