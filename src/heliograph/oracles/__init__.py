@@ -9,10 +9,11 @@ is unknown, `making.py` finds an oracle by its name.
 
 from heliograph.oracles.answer import Answer, Oracle
 from heliograph.oracles.automatic import AutomaticOracle
+from heliograph.oracles.calling import evaluate
 from heliograph.oracles.importance import AbcOracle, ImportanceOracle, Pool
 from heliograph.oracles.making import make_oracle
 from heliograph.oracles.quadrature import QuadratureOracle
-from heliograph.oracles.sampler import Sampler, evaluate, sampler_of
+from heliograph.oracles.sampler import Sampler, sampler_of
 
 __all__ = [
     "AbcOracle",

@@ -6,8 +6,8 @@ import numpy as np
 
 from heliograph.oracles.answer import Answer
 from heliograph.oracles.answering import blank, choose, exact_errors
+from heliograph.oracles.calling import evaluate
 from heliograph.oracles.problem import Problem
-from heliograph.oracles.sampler import evaluate
 
 __all__ = ["answer_if_certain"]
 

@@ -14,7 +14,8 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.families import Categorical, Family
 from heliograph.oracles.axes import axis_of
-from heliograph.oracles.sampler import Sampler, try_values
+from heliograph.oracles.calling import try_values
+from heliograph.oracles.sampler import Sampler
 
 __all__ = [
     "Port",

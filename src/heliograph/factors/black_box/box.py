@@ -12,7 +12,7 @@ import numpy as np
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.black_box.arguments import bound
-from heliograph.factors.black_box.determinism import check_deterministic
+from heliograph.factors.black_box.checking import Conduct
 from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls
 from heliograph.factors.black_box.reporting import Account, FactorReport, draw, report_of
@@ -43,7 +43,6 @@ class BlackBox(Factor):
         self.dimension = dimension
         self.oracle = oracle
         self._automatic = AutomaticOracle()  # what answers where no oracle is named: it remembers what it measured
-        self._deterministic = False  # whether that was checked
         if unknown := [p for p in data_ranks or {} if p not in sampler.inputs]:
             raise ModelError(f"factor {sampler.name!r} has no inputs {unknown}; data_ranks may name {sampler.inputs}")
         # a built-in factor holds these for its class, a black box for itself
@@ -59,6 +58,8 @@ class BlackBox(Factor):
         self.operators: dict[str, Any] = {}  # key -> operator, shared by every model that uses this factor
         # inputs that came as one vector -> the operators that learned this form of the factor (`joint`)
         self.form_operators: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.conducts: dict[tuple[str, ...], Conduct] = {}  # what the function did, by such forms
+        self.form: tuple[str, ...] = ()  # the inputs of this form
         self.partial = sampler.impossible is not None
         self.root: BlackBox = self  # the user's own box, of which this may be a form: costs are counted there
         self.n_asked = 0  # messages that the oracle was asked for
@@ -90,7 +91,9 @@ class BlackBox(Factor):
         """The messages to port `to`, asked or predicted as the run's operator decides."""
         self.check_port(to)
         incoming = self._ordered(incoming)
-        self._check(incoming)
+        if id(self) not in options.checked:
+            self._check(incoming)
+            options.checked.add(id(self))
         operator = self.operator("ask" if found_by_roots(self.sampler, incoming) else options.operator)
         oracle = self._oracle(options.oracle)
         calls = OracleCalls(self, oracle, options.rng, options.executor, to, options.latest)
@@ -177,6 +180,9 @@ class BlackBox(Factor):
     def forget(self) -> None:
         """Forget everything that was learned, and the counts."""
         self.operators, self.form_operators, self._automatic = {}, {}, AutomaticOracle()
+        self.conducts = {
+            form: c for form, c in self.conducts.items() if c.read is not None
+        }  # what was seen is still true
         self.seen, self.account = {}, Account()
         self.n_asked = self.n_messages = self.n_evaluations = 0
 
@@ -261,11 +267,10 @@ class BlackBox(Factor):
         )
 
     def _check(self, incoming: Incoming) -> None:
-        """Once: what takes no ``rng`` must not draw."""
-        if not self._deterministic:
-            n_calls = check_deterministic(self.sampler, incoming)
-            self.n_evaluations += n_calls
-            self._deterministic = n_calls > 0 or self.sampler.stochastic
+        """The function must be what its signature says, and what it was when its messages were learned."""
+        learned = any(not getattr(operator, "empty", True) for operator in self.operators.values())
+        conduct = self.root.conducts.setdefault(self.form, Conduct())
+        self.n_evaluations += conduct.check(self.sampler, incoming, learned)
 
     def _refuse_power(self, power: float) -> None:
         if power != 1.0:

@@ -17,7 +17,7 @@ from heliograph.factors.black_box.options import RunOptions
 from heliograph.families import Family, MultivariateGaussian
 from heliograph.operators.protocol import Reply
 from heliograph.oracles import Sampler
-from heliograph.oracles.sampler import evaluate
+from heliograph.oracles.calling import evaluate
 
 __all__ = ["JointBox", "joint_box"]
 
@@ -51,7 +51,7 @@ class JointBox(BlackBox):
         vars(self)["families"] = {**vars(self)["families"], self.port: (MultivariateGaussian,)}
         self.operators = box.form_operators.setdefault(joined, {})
         self.account, self._automatic = box.account, box._automatic  # what was measured and spent is the box's
-        self.root = box.root
+        self.root, self.form = box.root, (*box.form, *joined)
 
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
         """As `BlackBox.send`; what it costs is counted by the box."""

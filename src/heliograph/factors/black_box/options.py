@@ -41,6 +41,9 @@ class RunOptions:
     n_factors: int = 1  # messages of black boxes in a sweep of the whole model, among which the tolerance is shared
     compared: bool = False  # whether what is found will be compared with runs at other numbers next to these
     shared: dict[int, Any] = field(default_factory=dict, repr=False)  # id of a factor -> graph.shared.Shared
+    checked: set[int] = field(
+        default_factory=set, repr=False
+    )  # ids of factors whose functions were looked at in this run
     latest: dict[int, Latest] = field(default_factory=dict, repr=False)  # each factor's last answer, for all directions
     # what the messages of each direction may be wrong by, since the last estimate and at it
     _sweep: dict[tuple[int, str], _Errors] = field(default_factory=dict, repr=False)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from heliograph.errors import FileFormatError, ModelError
+from heliograph.factors.black_box.checking import Conduct, Witness
 from heliograph.operators.registry import operator_from_state
 from heliograph.oracles import Sampler
 from heliograph.storage import below, read_archive, understanding, write_archive
@@ -29,6 +30,7 @@ class Learned(Protocol):
     sampler: Sampler
     operators: dict[str, Any]
     form_operators: dict[tuple[str, ...], dict[str, Any]]
+    conducts: dict[tuple[str, ...], Conduct]
     dimension: int | tuple[int | None, ...] | None
     n_asked: int
     n_messages: int
@@ -44,7 +46,20 @@ def save_factor(factor: Learned, path: str | os.PathLike[str]) -> None:
         {"joined": list(joined), "operators": _kept(factor.name, operators, f"form {k}/", arrays)}
         for k, (joined, operators) in enumerate(factor.form_operators.items())
     ]
+    header["witnesses"] = _witnesses(factor.conducts, arrays)
     write_archive(path, arrays, header)
+
+
+def _witnesses(conducts: Mapping[tuple[str, ...], Conduct], arrays: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    """What the function gave at a few places; the arrays are put among the others."""
+    described: list[dict[str, Any]] = []
+    for form, conduct in conducts.items():
+        witness = conduct.witness
+        if witness is not None:
+            inside = {f"place/{port}": a for port, a in witness.places.items()} | {"values": witness.values}
+            arrays |= {f"witness {len(described)}/{name}": a for name, a in inside.items()}
+            described.append({"form": list(form), "stochastic": witness.stochastic})
+    return described
 
 
 def _kept(
@@ -104,9 +119,21 @@ def take(factor: Learned, arrays: Mapping[str, np.ndarray], header: Mapping[str,
         for k, form in enumerate(header.get("forms", ()))  # files before 0.3 have none
     }
     counts = {name: int(described["counts"][name]) for name in ("n_asked", "n_messages", "n_evaluations")}
+    conducts = {
+        tuple(entry["form"]): Conduct(_witness(below(arrays, f"witness {k}/"), bool(entry["stochastic"])))
+        for k, entry in enumerate(header.get("witnesses", ()))  # files before this version have none
+    }
     # nothing below can fail: the factor changes whole or not at all
-    factor.operators, factor.form_operators = operators, forms
+    factor.operators, factor.form_operators, factor.conducts = operators, forms, conducts
     vars(factor).update(counts)
+
+
+def _witness(arrays: Mapping[str, np.ndarray], stochastic: bool) -> Witness:
+    """What a function gave when the file was written."""
+    places, values = below(arrays, "place/"), arrays["values"]
+    if values.ndim != 2 or any(len(a) != len(values) for a in places.values()):
+        raise ValueError("places and values of the function do not fit together")
+    return Witness(places, values, stochastic)
 
 
 def _operators(described: list[dict[str, Any]], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:

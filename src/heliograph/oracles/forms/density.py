@@ -18,8 +18,9 @@ from heliograph.errors import FactorError
 from heliograph.families import Family, Gaussian
 from heliograph.oracles.answer import Answer, Oracle, replace_rows
 from heliograph.oracles.answering import blank, exact_errors
+from heliograph.oracles.calling import as_array, call
 from heliograph.oracles.problem import continuous_columns, groups_of, stand_in, take_rows
-from heliograph.oracles.sampler import Sampler, call
+from heliograph.oracles.sampler import Sampler
 
 __all__ = ["DensityForm", "ask_density"]
 
@@ -41,7 +42,7 @@ class _Depth:
     def log_p(self, given: Mapping[str, Any]) -> np.ndarray:
         """The user's log density; -inf where nothing can be."""
         inputs = {k: a for k, a in given.items() if k not in (self.value, _CEILING)}
-        found = np.asarray(self.log_density(given[self.value], **inputs))
+        found = as_array(self.name, self.log_density(given[self.value], **inputs))
         if found.dtype.kind not in "fiu":
             raise FactorError(f"log_density of factor {self.name!r} returned {found.dtype} where numbers are needed")
         return found.astype(float)
@@ -91,7 +92,7 @@ class DensityForm:
             some = take_rows(problem, np.repeat(np.arange(problem.n), u.shape[1]))
             flat = u.reshape(-1, u.shape[2])
             inputs = {p.name: p.axis.value(flat[:, p.columns]) for p in problem.inputs} | some.constants
-            log_p = np.asarray(call(np.random.default_rng(0), plain, inputs, len(flat)), dtype=float)
+            log_p = call(np.random.default_rng(0), plain, inputs, len(flat))
             if log_p.shape != (len(flat),):
                 raise FactorError(
                     f"log_density of factor {plain.name!r} returned shape {log_p.shape} for {len(flat)} samples; give one number "

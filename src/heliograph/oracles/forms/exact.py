@@ -17,17 +17,19 @@ from heliograph.errors import FactorError, UnsupportedError
 from heliograph.families import Family
 from heliograph.oracles.answer import Answer, gather
 from heliograph.oracles.answering import answer_of, choose
+from heliograph.oracles.calling import call
 from heliograph.oracles.certain import answer_if_certain
 from heliograph.oracles.forms.roots import Roots, roots_of
 from heliograph.oracles.frames import blocks_of, frame_of_points, ports_of, statistics_of
 from heliograph.oracles.problem import Problem, groups_of, log_inputs, stand_in, take_rows, walk
-from heliograph.oracles.sampler import Sampler, call
+from heliograph.oracles.sampler import Sampler
 
 __all__ = ["answer_exactly"]
 
 _STEPS = np.array([1e-2, 1e-3, 1e-4, 1e-5])  # of finite differences, in deviations of the cavity: the best one counts
 _ALONE = 1e-12  # of the mass: what other roots may have beside one that counts as the only one
 _ROUNDING = 1e-15
+_ANOTHER = 0.05  # of the larger slope, by which a derivative that was given may differ from differences
 
 
 def answer_exactly(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Answer:
@@ -106,8 +108,23 @@ class _Lines:
 
     def slope(self, line: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The derivative of the output's coordinate by the input's, and its error."""
-        if self.problem.sampler.derivative is not None:
-            return self._given_slope(line, at)
+        best, error = self._measured_slope(line, at)
+        if self.problem.sampler.derivative is None:
+            return best, error
+        given = self._given_slope(line, at)
+        wrong = np.abs(given - best) > _ANOTHER * np.maximum(np.abs(given), np.abs(best)) + 10 * error
+        if wrong.any():  # the roots took hundreds of calls, so these few are no price
+            k = int(np.argmax(wrong))
+            ratio = f"{given[k] / best[k]:.4g} times" if best[k] else "unlike"
+            raise FactorError(
+                f"derivative of factor {self.problem.sampler.name!r} is wrong: at {self.port.name}="
+                f"{self.port.axis.value(self.places(line, at)[k : k + 1, self.port.columns]).squeeze():.6g} it is {ratio} what the "
+                "function itself changes by; mend it, or leave it out"
+            )
+        return given, _ROUNDING * np.abs(given)
+
+    def _measured_slope(self, line: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By differences of several widths, the best of them."""
         c = len(line)
         h = np.concatenate([_STEPS, 0.5 * _STEPS]) * self.scale[line, None]
         there = np.concatenate([at[:, None] + h, at[:, None] - h], axis=1)
@@ -115,12 +132,13 @@ class _Lines:
         self.n_more += value.size
         wide, narrow = ((value[:, 0] - value[:, 1]) / (2 * h.reshape(c, 2, -1))).swapaxes(0, 1)
         best = (4 * narrow - wide) / 3
-        rounding = _ROUNDING * (1 + np.abs(self.wanted[line]))[:, None] / (self.scale[line, None] * _STEPS)
+        size = np.abs(self.wanted[line])[:, None] + np.nanmax(np.abs(value), axis=(1, 2), initial=0.0)  # in any unit
+        rounding = _ROUNDING * size / (self.scale[line, None] * _STEPS)
         error = np.abs(best - narrow) + rounding
         chosen = np.argmin(np.where(np.isnan(error), np.inf, error), axis=1)
         return best[np.arange(c), chosen], error[np.arange(c), chosen]
 
-    def _given_slope(self, line: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _given_slope(self, line: np.ndarray, at: np.ndarray) -> np.ndarray:
         """By the user's own derivative."""
         problem, sampler = self.problem, self.problem.sampler
         u = self.places(line, at)
@@ -128,16 +146,15 @@ class _Lines:
         inputs |= {k: a[line] for k, a in problem.constants.items()}
         assert sampler.derivative is not None
         given = sampler._replace(function=sampler.derivative)
-        slope = np.asarray(call(self.rng, given, inputs, len(line)), dtype=float)
-        if slope.shape != line.shape:
+        slope = call(self.rng, given, inputs, len(line))
+        if slope.shape != line.shape or slope.dtype.kind not in "fiub":
             raise FactorError(
-                f"derivative of factor {sampler.name!r} returned shape {slope.shape} for {len(line)} samples; it takes what the "
-                "function takes, and gives one number for each sample"
+                f"derivative of factor {sampler.name!r} returned {slope.dtype} of shape {slope.shape} for {len(line)} "
+                "samples; it takes what the function takes, and gives one number for each sample"
             )
         out = problem.output.axis
         slope = slope * np.exp(self.port.axis.log_jacobian(u[:, self.port.columns]))
-        slope = slope * np.exp(-out.log_jacobian(self.wanted[line][:, None]))
-        return slope, _ROUNDING * np.abs(slope)
+        return slope * np.exp(-out.log_jacobian(self.wanted[line][:, None]))
 
 
 def _refuse_flat(problem: Problem, found: Roots, row: np.ndarray) -> None:

@@ -18,9 +18,10 @@ from heliograph.families import Family, Gaussian, concatenate
 from heliograph.oracles.answer import Answer, Oracle
 from heliograph.oracles.answering import blank, choose
 from heliograph.oracles.axes import Projection, axis_of
+from heliograph.oracles.calling import call, try_values
 from heliograph.oracles.forms.density import ask_density
 from heliograph.oracles.problem import Problem, groups_of, log_inputs, take_rows
-from heliograph.oracles.sampler import Sampler, call, try_values
+from heliograph.oracles.sampler import Sampler
 
 __all__ = ["ask_several", "together"]
 

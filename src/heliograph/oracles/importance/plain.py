@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from heliograph.oracles.calling import evaluate
 from heliograph.oracles.frames import Frame, frame_of
 from heliograph.oracles.importance.plain_lines import PlainLine, has_line, line_class
 from heliograph.oracles.importance.proposal import Proposal, log_density
 from heliograph.oracles.importance.sums import Sums
 from heliograph.oracles.importance.weighing import log_output, weigh
 from heliograph.oracles.problem import Problem
-from heliograph.oracles.sampler import evaluate
 
 __all__ = ["PLAIN_CHUNK", "PLAIN_FIRST", "add_row", "serves"]
 

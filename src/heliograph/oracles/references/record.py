@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from heliograph.oracles.sampler import Sampler, call, evaluate
+from heliograph.oracles.calling import call, evaluate
+from heliograph.oracles.sampler import Sampler
 
 __all__ = ["Question", "Reference", "values"]
 
