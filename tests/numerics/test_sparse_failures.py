@@ -9,15 +9,15 @@ import pytest
 from sparse_cases import SHAPES, case, dense_precision, dense_rows, solved
 
 from heliograph.numerics import sparse
-from heliograph.numerics.sparse import make_rows, ordering
+from heliograph.numerics.sparse import make_rows, rounds
 
 
 @pytest.fixture(params=[0, 32])
 def tail(request, monkeypatch):
-    monkeypatch.setattr(ordering, "SMALL_TAIL", request.param)
+    monkeypatch.setattr(rounds, "SMALL_TAIL", request.param)
     if not request.param:
-        monkeypatch.setattr(ordering, "DENSE_ENOUGH", 2.0)
-        monkeypatch.setattr(ordering, "MODEST_TAIL", 0)
+        monkeypatch.setattr(rounds, "DENSE_ENOUGH", 2.0)
+        monkeypatch.setattr(rounds, "MODEST_TAIL", 0)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

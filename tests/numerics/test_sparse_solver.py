@@ -14,7 +14,7 @@ from sparse_cases import (
 )
 
 from heliograph.numerics import sparse
-from heliograph.numerics.sparse import Dense, make_rows, ordering
+from heliograph.numerics.sparse import Dense, make_rows, rounds
 
 SIZES = (1, 2, 3, 5, 9, 17, 34, 60)
 CLOSE = {"rtol": 1e-9, "atol": 1e-11}  # the cases have condition numbers below 1e5, and numbers of order one
@@ -24,9 +24,9 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-11}  # the cases have condition numbers below 
 def tail(request, monkeypatch):
     """Small models are one dense tail as shipped, so the rounds are forced as well."""
     if request.param != "as shipped":
-        monkeypatch.setattr(ordering, "SMALL_TAIL", 0 if request.param == "sparse to the end" else 8)
-        monkeypatch.setattr(ordering, "MODEST_TAIL", 0)
-        monkeypatch.setattr(ordering, "DENSE_ENOUGH", 2.0)
+        monkeypatch.setattr(rounds, "SMALL_TAIL", 0 if request.param == "sparse to the end" else 8)
+        monkeypatch.setattr(rounds, "MODEST_TAIL", 0)
+        monkeypatch.setattr(rounds, "DENSE_ENOUGH", 2.0)
     return request.param
 
 

@@ -18,7 +18,6 @@ import numpy as np
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.families import Family
-from heliograph.numerics.least_squares import least_squares
 
 __all__ = ["Jumps"]
 
@@ -129,7 +128,7 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
     ):  # moves that are all alike say more than fewer of them only in noise
         last = f[:, first:]
         # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
-        share = least_squares(np.diff(last, axis=1), last[:, -1], _RIDGE)
+        share = np.linalg.lstsq(np.diff(last, axis=1), last[:, -1], rcond=_RIDGE)[0]
         weights = np.append(share, 1.0) - np.append(0.0, share)
         if np.abs(weights).max() <= _LARGEST:
             return np.append(np.zeros(first), weights)

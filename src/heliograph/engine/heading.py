@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from heliograph.families import Family
-from heliograph.numerics.least_squares import least_squares
 
 __all__ = ["Heading", "distance_ahead"]
 
@@ -78,7 +77,7 @@ def _weights(moves: np.ndarray, n_entries: int) -> np.ndarray:
     last = n - delays + 1  # the moves that are weighted
     stacked = np.concatenate([moves[k : k + last] for k in range(delays)], axis=1)
     # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
-    share = least_squares(np.diff(stacked, axis=0).T, stacked[-1], _RIDGE)
+    share = np.linalg.lstsq(np.diff(stacked, axis=0).T, stacked[-1], rcond=_RIDGE)[0]
     return np.append(share, 1.0) - np.append(0.0, share)
 
 

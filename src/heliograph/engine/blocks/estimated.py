@@ -59,15 +59,14 @@ class EstimatedSystem:
         vectors: tuple[tuple[Rows, int], ...],
         refused: PlanRefusedError,
     ) -> None:
-        """`refused` holds the plan that was too expensive. Raises `TooExpensiveError` where this would be, too."""
+        """`refused` holds the plan that was too expensive, and its rows. Raises `TooExpensiveError` where this would be, too."""
         plan, self.refused = refused.plan, refused
         self.known, self.shown, self.n_sites, self.vectors = known, rows, n_sites, vectors
         self.site_rows = rows if n_sites == len(rows) else take(rows, np.arange(n_sites))
         if plan.n_core > _LARGEST_CORE or not plan.n_rounds:
             raise refused
-        self._parts = [*(as_numeric(k.rows) for k in known), as_numeric(rows), *(as_numeric(r, d) for r, d in vectors)]
-        self._queried = [False] * len(known) + [True] * (len(self._parts) - len(known))
-        self._bare = sparse.bare_of(plan, self._parts)
+        self._queried = [False] * len(known) + [True] * (1 + len(vectors))
+        self._bare = sparse.bare_of(plan, refused.parts)
         self._passing = sparse.prepare_passing(self._bare, self._queried)
         self._unchecked = 2 if n_sites else 1  # solves that say something, up to the one that is checked
         self._shift = known_shift(known, rows.n_columns)

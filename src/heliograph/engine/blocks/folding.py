@@ -168,7 +168,7 @@ class FoldedSystem:
         shared = sp.csr_array(own @ reads)
         inner = add(inner, apply(sp.csr_array((value, (row, column)), shape=(len(rows), p)), fold.rest))
         inner = shifted(inner, shared @ solution.pull)
-        at = np.unique(shared.indices)
+        at = np.flatnonzero(np.bincount(shared.indices))
         moved = scale(take(fold.site_rows, at), -solution.push[at])
         return _Opened(add(inner, apply(sp.csr_array(shared[:, at]), moved)), own, shared)
 

@@ -15,11 +15,11 @@ __all__ = ["PlanRefusedError", "PlannedSolver", "as_numeric"]
 
 
 class PlanRefusedError(sparse.TooExpensiveError):
-    """A joint solve beyond the budget, with its plan."""
+    """A joint solve beyond the budget, with its plan, and the rows that were planned for."""
 
-    def __init__(self, plan: sparse.Plan) -> None:
+    def __init__(self, plan: sparse.Plan, parts: list[sparse.Rows]) -> None:
         super().__init__(f"a joint solve takes {plan.flops:.1e} operations and {plan.bytes:.1e} bytes")
-        self.plan = plan
+        self.plan, self.parts = plan, parts
 
 
 class PlannedSolver:
@@ -36,9 +36,10 @@ class PlannedSolver:
         """As `SparseSystem`. Raises `sparse.TooExpensiveError` beyond the budget."""
         fixed, queried = [as_numeric(k.rows) for k in known], as_numeric(rows)
         parts = [as_numeric(r, d) for r, d in vectors]
-        self.plan = sparse.analyse([*fixed, queried, *parts], budget=budget)
+        every = [*fixed, queried, *parts]
+        self.plan = sparse.analyse(every, budget=budget)
         if not self.plan.affordable:
-            raise PlanRefusedError(self.plan)
+            raise PlanRefusedError(self.plan, every)
         self.flops = self.plan.flops
         self._shown = sparse.place(self.plan, queried)
         self._sites = self._shown

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from heliograph.engine.blocks.records import Block, Known
-from heliograph.engine.blocks.rows import Rows, add, apply, joined, scale, take
+from heliograph.engine.blocks.rows import Rows, add, apply, compressed, joined, scale, take
 
 __all__ = ["Fold", "entries_at", "fold_of", "private_nodes", "without_private"]
 
@@ -109,5 +109,5 @@ def without_private(rows: Rows, number: np.ndarray, n_left: int) -> Rows:
     column = number[s.indices]
     kept = column >= 0
     ends = np.concatenate([[0], np.cumsum(kept)])[s.indptr]
-    sparse = sp.csr_array((s.data[kept], column[kept], ends), shape=(len(rows), n_left))
+    sparse = compressed(s.data[kept], column[kept], ends, (len(rows), n_left))
     return replace(rows, sparse=sparse, dense=tuple((x, number[c]) for x, c in rows.dense))

@@ -7,6 +7,7 @@ their own. Short rows are sparse; the rows of a long ``X @ w`` keep X as it was 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,6 +21,7 @@ __all__ = [
     "add",
     "apply",
     "base",
+    "compressed",
     "constants",
     "empty",
     "image",
@@ -36,7 +38,7 @@ __all__ = [
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
 _FEW = 32  # rows up to which they are kept sparse whatever their length (a small matrix in a long chain)
-_SMALL = 2048  # rows up to which matrices without entries, and all base scalars in their order, are kept
+_SMALL = 2048  # rows up to which SciPy takes longer to check a matrix than a small block takes to use it
 _SPARSE = 0.1  # share of entries that are not zero, below which a given matrix is kept sparse
 
 
@@ -63,18 +65,24 @@ class Rows:
         return every and bool((self.sparse.indices == np.arange(len(self))).all())
 
 
-def empty(n: int, n_columns: int) -> Any:
-    """A CSR matrix without an entry."""
-    return _kept_empty(n, n_columns) if n <= _SMALL else sp.csr_array((n, n_columns))
+def compressed(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, shape: tuple[int, int]) -> Any:
+    """A CSR matrix of arrays that are known to fit."""
+    if shape[0] > _SMALL:
+        return sp.csr_array((data, columns, ends), shape=shape)
+    made = copy.copy(_template(*shape))
+    made.data, made.indices, made.indptr = data, columns.astype(np.int32, copy=False), ends.astype(np.int32, copy=False)
+    return made
 
 
 @lru_cache(maxsize=256)
-def _kept_empty(n: int, n_columns: int) -> Any:
-    """Kept, since SciPy takes longer to check such a matrix than a small block takes to use it."""
-    made = sp.csr_array((n, n_columns))
-    for a in (made.data, made.indices, made.indptr):
-        a.flags.writeable = False
-    return made
+def _template(n: int, n_columns: int) -> Any:
+    """A CSR matrix without an entry, of which nothing is ever asked but its shape: SciPy keeps answers in the matrix."""
+    return sp.csr_array((n, n_columns))
+
+
+def empty(n: int, n_columns: int) -> Any:
+    """A CSR matrix without an entry."""
+    return compressed(np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(n + 1, dtype=np.int32), (n, n_columns))
 
 
 def constants(values: np.ndarray, n_columns: int) -> Rows:
@@ -93,7 +101,7 @@ def base(columns: np.ndarray, n_columns: int, known: np.ndarray | None = None) -
     if free.all():
         return Rows(_even(np.ones((n, 1)), columns[:, None], n_columns), (), np.zeros(n))
     indptr = np.concatenate([[0], np.cumsum(free)])
-    sparse = sp.csr_array((np.ones(int(free.sum())), columns[free], indptr), shape=(n, n_columns))
+    sparse = compressed(np.ones(int(free.sum())), columns[free], indptr, (n, n_columns))
     constant = np.zeros(n) if known is None else np.where(free, 0.0, np.asarray(known, dtype=float).reshape(-1))
     return Rows(sparse, (), constant)
 
@@ -109,7 +117,7 @@ def _kept_base(n: int) -> Rows:
 
 def take(rows: Rows, index: np.ndarray | None) -> Rows:
     """Some rows, in the order of `index`; None: all of them."""
-    if index is None:
+    if index is None or (len(index) == len(rows) and bool((index == np.arange(len(index))).all())):
         return rows
     s, k = rows.sparse, _length(rows)
     if k:
@@ -124,7 +132,7 @@ def scale(rows: Rows, factor: np.ndarray | float) -> Rows:
     s = rows.sparse
     each = factor if isinstance(factor, float) else np.repeat(factor, np.diff(s.indptr))
     beside = factor if isinstance(factor, float) else np.reshape(factor, (-1, 1))
-    sparse = sp.csr_array((s.data * each, s.indices, s.indptr), shape=s.shape) if s.nnz else s
+    sparse = compressed(s.data * each, s.indices, s.indptr, s.shape) if s.nnz else s
     return Rows(sparse, tuple((beside * x, c) for x, c in rows.dense), factor * rows.constant)
 
 
@@ -166,7 +174,7 @@ def _even(data: np.ndarray, columns: np.ndarray, n_columns: int) -> Any:
     """A CSR matrix from (n, k) coefficients and columns."""
     n, k = data.shape
     ends = np.arange(0, n * k + 1, k, dtype=columns.dtype)
-    return sp.csr_array((data.reshape(-1), columns.reshape(-1), ends), shape=(n, n_columns))
+    return compressed(data.reshape(-1), columns.reshape(-1), ends, (n, n_columns))
 
 
 def minus(a: Rows, b: Rows) -> Rows:
@@ -181,7 +189,7 @@ def apply(matrix: Any, rows: Rows) -> Rows:
         nothing = empty(matrix.shape[0], rows.n_columns)
         if rows.in_order:
             return Rows(nothing, ((matrix, np.arange(rows.n_columns)),), constant)
-        columns = np.unique(rows.sparse.indices)
+        columns = np.flatnonzero(np.bincount(rows.sparse.indices))
         part = rows.sparse[:, columns]
         identity = part.nnz == len(columns) == part.shape[0] and bool((part.data == 1).all())
         if identity and np.array_equal(part.indices, np.arange(len(columns))):
@@ -203,7 +211,7 @@ def joined(parts: Sequence[Rows], n_columns: int) -> Rows:
         return constants(np.zeros(0), n_columns)
     if len(parts) == 1:
         return parts[0]
-    sparse = sp.csr_array(sp.vstack([p.sparse for p in parts], format="csr"))
+    sparse = _stacked([p.sparse for p in parts], n_columns)
     groups: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []  # columns, and the matrices of the parts on them
     for k, part in enumerate(parts):
         for x, columns in part.dense:
@@ -220,6 +228,14 @@ def joined(parts: Sequence[Rows], n_columns: int) -> Rows:
             whole[starts[k] : starts[k + 1]] += x
         dense.append((whole, columns))
     return Rows(sparse, tuple(dense), np.concatenate([p.constant for p in parts]))
+
+
+def _stacked(parts: Sequence[Any], n_columns: int) -> Any:
+    """The rows of CSR matrices, one below the other."""
+    before = np.cumsum([0, *(s.nnz for s in parts)])
+    ends = [parts[0].indptr, *(s.indptr[1:] + start for s, start in zip(parts[1:], before[1:-1], strict=True))]
+    data, columns = np.concatenate([s.data for s in parts]), np.concatenate([s.indices for s in parts])
+    return compressed(data, columns, np.concatenate(ends), (sum(s.shape[0] for s in parts), n_columns))
 
 
 def image(rows: Rows, x: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ def constrain(draft: Draft, event: object) -> None:
     """State that an event happened."""
     if not isinstance(event, Quantity) or event.family is not Bernoulli:
         raise ModelError("constrain takes an event such as a > b, abs(d) < 1 or model.between(x, lower, upper)")
-    entries = np.unique(event.entries().ravel())
+    entries = np.flatnonzero(np.bincount(event.entries().ravel()))  # sorting takes ten times as long
     values = np.full(event.node.size, np.nan)
     if event.node.observed is not None:
         seen = event.node.observed

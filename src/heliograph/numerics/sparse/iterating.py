@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from heliograph.errors import UnsupportedError
-from heliograph.numerics.sparse.bare import Bare, values_of
+from heliograph.numerics.sparse.bare import Bare, scaled, values_of
 from heliograph.numerics.sparse.gradients import conjugate_gradients
 
 __all__ = ["information_noise", "solve_iteratively"]
@@ -26,17 +26,18 @@ def solve_iteratively(
     plan = bare.plan
     n, n_core = plan.n_sparse, plan.n_core
     values = values_of(bare, taus)
-    inner = sparse.csr_array((values[bare.source], bare.indices, bare.indptr), shape=(n, n))
-    whole = inner
-    if n_core:
+    if not n_core:
+        scale, matrix = scaled(bare, values)
+    else:
+        inner = sparse.csr_array((values[bare.source], bare.indices, bare.indptr), shape=(n, n))
         border = sparse.csr_array(values[plan.border].reshape(n, n_core))
         core = values[plan.core].reshape(n_core, n_core)
         core = sparse.csr_array(np.tril(core) + np.tril(core, -1).T)
         whole = sparse.csr_array(sparse.block_array([[inner, border], [border.T, core]]))
-    scale = 1.0 / np.sqrt(whole.diagonal())
-    scaled = sparse.csr_array(whole.multiply(scale[:, None]).multiply(scale[None, :]))
+        scale = 1.0 / np.sqrt(whole.diagonal())
+        matrix = sparse.csr_array(whole.multiply(scale[:, None]).multiply(scale[None, :]))
     ordered = np.asarray(right, dtype=float)[plan.order]
-    solved, _ = conjugate_gradients(scaled, scale[:, None] * ordered, None, tolerance)
+    solved, _ = conjugate_gradients(matrix, scale[:, None] * ordered, None, tolerance)
     found = np.empty_like(solved)
     found[plan.order] = scale[:, None] * solved
     return found

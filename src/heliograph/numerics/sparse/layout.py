@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heliograph.numerics.sparse.ordering import Elimination, sorted_unique
+from heliograph.numerics.sparse.ordering import sorted_unique
+from heliograph.numerics.sparse.rounds import Elimination
 
 __all__ = ["Group", "Layout", "bare_layout", "find", "layout_of"]
 

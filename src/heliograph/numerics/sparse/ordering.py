@@ -11,40 +11,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Elimination", "Pivots", "eliminate", "sorted_unique"]
+from heliograph.numerics.sparse.bitsets import MOST_VARIABLES, eliminate_densely
+from heliograph.numerics.sparse.rounds import LOW_DEGREE, Elimination, Pivots, best_left_dense, low_degrees, stuck
 
-SMALL_TAIL = 32  # this many variables are cheapest as one dense matrix
-LOW_DEGREE = 12  # below this degree the batched rounds win, however dense the rest
-DENSE_ENOUGH = 0.3  # share of filled entries at which BLAS on the whole matrix wins
-MODEST_TAIL = 200  # from here on a round costs more in calls than in arithmetic
+__all__ = ["eliminate", "sorted_unique"]
+
 MOST_EDGES = 20_000_000  # the graph of the search itself must stay small; what is left then is the tail, and expensive
-STUCK = 0.03  # a round that removes a smaller share, with
-STUCK_FILL = 0.04  # this share filled, has met an expander: what follows is fill, and hardly a smaller tail
 SMALL_CODES = 46_340  # nodes up to which a pair is a number of 32 bits, which takes half the time to sort
 PASSES = 3  # one pass of local minima leaves many free nodes that are next to none of them
-
-
-class Pivots(NamedTuple):
-    """m supernodes of d variables, each next to k later variables, that are eliminated together."""
-
-    members: np.ndarray  # (m, d)
-    neighbours: np.ndarray  # (m, k)
-
-
-class Elimination(NamedTuple):
-    """What is eliminated when: the groups in order, then the dense tail."""
-
-    groups: tuple[Pivots, ...]
-    tail: np.ndarray  # (T,) variables
-    n_rounds: int
 
 
 class _Graph(NamedTuple):
     """The graph that is left: nodes 0..L-1, each edge once, smaller node first."""
 
+    size: np.ndarray  # (L,) members per node
     a: np.ndarray  # (E,)
     b: np.ndarray  # (E,)
-    size: np.ndarray  # (L,) members per node
     salt: np.ndarray  # (L,) random numbers by which neighbourhoods are compared
     members: np.ndarray  # the variables, node after node
 
@@ -68,14 +50,17 @@ def eliminate(n: int, i: np.ndarray, j: np.ndarray, most_flops: float = np.inf) 
     if n <= SMALL_CODES:
         low, high = low.astype(np.int32), high.astype(np.int32)
     a, b = (x.astype(np.int64) for x in np.divmod(sorted_unique((low * n + high)[low != high]), max(n, 1)))
-    graph = _Graph(a, b, np.ones(n, dtype=np.int64), rng.integers(1 << 62, size=n), np.arange(n))
+    graph = _Graph(np.ones(n, dtype=np.int64), a, b, rng.integers(1 << 62, size=n), np.arange(n))
     groups: list[Pivots] = []
     n_rounds = 0
     while True:
         graph = _merge_equals(graph)
         degree = _degrees(graph)
-        if _dense(graph, degree):
+        if best_left_dense(graph.size, degree):
             break
+        if len(graph.members) <= MOST_VARIABLES and degree.min() > LOW_DEGREE:
+            rest = eliminate_densely(rng, *graph[:3], graph.members, most_flops)
+            return Elimination((*groups, *rest.groups), rest.tail, n_rounds + rest.n_rounds)
         chosen = _independent(rng, graph, degree)
         near, first = _neighbours(graph, chosen)
         counts = np.diff(first)
@@ -86,8 +71,7 @@ def eliminate(n: int, i: np.ndarray, j: np.ndarray, most_flops: float = np.inf) 
         graph = _without(graph, chosen, near, first)
         n_rounds += 1
         left = len(graph.members)
-        stuck = before - left < STUCK * before and 2 * len(graph.a) > STUCK_FILL * left**2
-        if stuck and (0.8 * left) ** 3 > most_flops:
+        if stuck(before, left, 2 * len(graph.a) / max(left, 1) ** 2, most_flops):
             break
     return Elimination(tuple(groups), np.sort(graph.members), n_rounds)
 
@@ -110,18 +94,9 @@ def _degrees(graph: _Graph) -> np.ndarray:
     return both.astype(np.int64)
 
 
-def _dense(graph: _Graph, degree: np.ndarray) -> bool:
-    """Whether what is left is better factorised as one dense matrix."""
-    left = len(graph.members)
-    if left <= SMALL_TAIL:
-        return True
-    filled = float((graph.size * (degree + graph.size)).sum()) / left**2
-    return bool(degree.min() > LOW_DEGREE) and (filled > DENSE_ENOUGH or left <= MODEST_TAIL)
-
-
 def _merge_equals(graph: _Graph) -> _Graph:
     """Nodes with the same closed neighbourhood become one; it is neighbours that do, so the edges tell."""
-    a, b, size, salt, members = graph
+    size, a, b, salt, members = graph
     n = len(size)
     mark = salt.copy()  # sums of 62 bits that wrap: equal by chance once in 1e18 pairs
     np.add.at(mark, a, salt[b])
@@ -136,9 +111,9 @@ def _merge_equals(graph: _Graph) -> _Graph:
     owner = number[into][np.repeat(np.arange(n), size)]
     edges = kept[a] & kept[b]
     return _Graph(
+        np.bincount(owner, minlength=int(kept.sum())),
         number[a[edges]],
         number[b[edges]],
-        np.bincount(owner, minlength=int(kept.sum())),
         salt[kept],
         members[np.argsort(owner, kind="stable")],
     )
@@ -147,7 +122,7 @@ def _merge_equals(graph: _Graph) -> _Graph:
 def _independent(rng: np.random.Generator, graph: _Graph, degree: np.ndarray) -> np.ndarray:
     """A large set of nodes of low degree, no two of them neighbours, as a mask."""
     n, a, b = len(degree), graph.a, graph.b
-    free = degree <= max(2, 2 * degree.min())
+    free = low_degrees(degree)
     chosen = np.zeros(n, dtype=bool)
     key = degree + rng.random(n)
     for _ in range(PASSES):
@@ -192,7 +167,7 @@ def _pivots(graph: _Graph, nodes: np.ndarray, near: np.ndarray, first: np.ndarra
 
 def _without(graph: _Graph, chosen: np.ndarray, near: np.ndarray, first: np.ndarray) -> _Graph:
     """The graph after the chosen nodes are gone and the neighbours of each are joined."""
-    a, b, size, salt, members = graph
+    size, a, b, salt, members = graph
     number = np.cumsum(~chosen) - 1
     n = int(number[-1]) + 1
     if n <= SMALL_CODES:
@@ -208,4 +183,4 @@ def _without(graph: _Graph, chosen: np.ndarray, near: np.ndarray, first: np.ndar
         codes.append(sorted_unique(np.minimum(x, y) * n + np.maximum(x, y)))
     code = sorted_unique(np.concatenate(codes)) if len(codes) > 1 else codes[0]
     a, b = (x.astype(np.int64) for x in np.divmod(code, max(n, 1)))
-    return _Graph(a, b, size[~chosen], salt[~chosen], members[np.repeat(~chosen, size)])
+    return _Graph(size[~chosen], a, b, salt[~chosen], members[np.repeat(~chosen, size)])

@@ -24,8 +24,9 @@ import numpy as np
 from heliograph.errors import HeliographError
 from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 from heliograph.numerics.sparse.layout import Layout, bare_layout, layout_of
-from heliograph.numerics.sparse.ordering import Elimination, eliminate
+from heliograph.numerics.sparse.ordering import eliminate
 from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
+from heliograph.numerics.sparse.rounds import Elimination
 from heliograph.numerics.sparse.rows import Rows
 
 __all__ = ["Budget", "Plan", "TooExpensiveError", "analyse", "without_fill"]

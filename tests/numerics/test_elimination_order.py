@@ -1,0 +1,63 @@
+"""The order of elimination against the slow and obvious one: a set of neighbours per variable, and cliques written out."""
+
+import numpy as np
+import pytest
+
+from heliograph.numerics.sparse import ordering, rounds
+
+
+def _graph(rng, n, mean_degree):
+    m = int(n * mean_degree / 2)
+    return rng.integers(0, n, m), rng.integers(0, n, m)
+
+
+def _check(n, i, j, elimination):
+    """Replay the elimination: every supernode is a clique, its neighbours are those it has by then, and no two of a round meet."""
+    near = {v: {v} for v in range(n)}
+    for a, b in zip(i.tolist(), j.tolist(), strict=True):
+        near[a].add(b)
+        near[b].add(a)
+    for group in elimination.groups:
+        for members, neighbours in zip(group.members.tolist(), group.neighbours.tolist(), strict=True):
+            for v in members:
+                assert near[v] == {*members, *neighbours}
+            for v in neighbours:
+                near[v] = (near[v] | set(neighbours)) - set(members)
+            for v in members:
+                del near[v]
+    assert sorted(near) == elimination.tail.tolist()
+
+
+@pytest.mark.parametrize("low", [-1, 3, 12], ids=["bits alone", "edges first", "as shipped"])
+@pytest.mark.parametrize("whole", [False, True], ids=["tail as shipped", "to the end"])
+def test_every_supernode_has_the_neighbours_that_it_has_by_then(low, whole, monkeypatch):
+    monkeypatch.setattr(ordering, "LOW_DEGREE", low)
+    if whole:
+        for name, value in (("SMALL_TAIL", 0), ("MODEST_TAIL", 0), ("DENSE_ENOUGH", 2.0)):
+            monkeypatch.setattr(rounds, name, value)
+    for seed, n in enumerate((1, 2, 3, 7, 20, 61, 64, 65, 130, 300)):
+        for mean_degree in (0, 1, 3, 9, 25):
+            i, j = _graph(np.random.default_rng([seed, mean_degree]), n, mean_degree)
+            _check(n, i, j, ordering.eliminate(n, i, j))
+
+
+def test_bits_find_an_order_that_fills_no_more_than_lists_of_edges(monkeypatch):
+    def fill(i, j, n):
+        e = ordering.eliminate(n, i, j)
+        return len(e.tail) ** 2 + sum(2 * g.members.size * g.neighbours.shape[1] for g in e.groups)
+
+    by_bits, by_edges = [], []
+    for seed in range(5):
+        i, j = _graph(np.random.default_rng(seed), 1500, 14)
+        monkeypatch.setattr(ordering, "MOST_VARIABLES", 16_384)
+        by_bits.append(fill(i, j, 1500))
+        monkeypatch.setattr(ordering, "MOST_VARIABLES", 0)
+        by_edges.append(fill(i, j, 1500))
+    assert sum(by_bits) < 1.05 * sum(by_edges)
+
+
+def test_a_league_is_given_up_before_its_tail_is_known():
+    i, j = _graph(np.random.default_rng(0), 6000, 20)
+    found = ordering.eliminate(6000, i, j, most_flops=1e9)
+    assert len(found.tail) > 0.5 * 6000
+    _check(6000, i, j, found)
