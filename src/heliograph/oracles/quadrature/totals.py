@@ -103,7 +103,8 @@ def _unlooked(
     for t in totals:
         np.add.at(share, t.row, np.exp(np.minimum(t.log_unlooked - log_z[t.row][:, None], 50.0)))
     for t in totals:
-        wrong = live[t.row] & (share[t.row, 0] > NOTICEABLE) & ~np.isnan(t.place[:, 0])
+        # where nothing but such places has mass, the function is at fault, and not the row
+        wrong = (live | np.isneginf(log_z))[t.row] & (share[t.row, 0] > NOTICEABLE) & ~np.isnan(t.place[:, 0])
         for c in np.flatnonzero(wrong):
             walked = walk(rng, take_rows(problem, t.row[c : c + 1]), t.place[c][None, None])
             if walked.wrong is not None and walked.wrong[0, 0] == 1:
