@@ -347,7 +347,35 @@ def test_a_factor_that_is_too_slow_has_no_reference(monkeypatch):
     reply = operator.send(rng, "z", tuples(rng, 60), ask, setting(1e-3))
     assert operator.memory.references.expensive
     assert "referred" not in next(iter(operator.kinds))
-    assert reply.n_evaluations < 300  # one row, twice, to find that out
+    assert reply.n_evaluations < 400  # one row, three times, to find that out
+
+
+def test_a_clock_that_runs_fast_changes_no_decision_and_one_slow_call_none_either(monkeypatch):
+    from heliograph.operators.learned import references
+
+    clock = {"processor": 0.0, "wall": 0.0}
+    steps = {"processor": [0.0], "wall": [0.0]}
+
+    def tick(which):
+        def now():
+            clock[which] += steps[which].pop(0) if len(steps[which]) > 1 else steps[which][0]
+            return clock[which]
+
+        return now
+
+    monkeypatch.setattr(references.time, "thread_time", tick("processor"))
+    monkeypatch.setattr(references.time, "perf_counter", tick("wall"))
+
+    def decided(processor, wall):
+        steps.update(processor=processor, wall=wall)
+        operator, rng = Learned(), np.random.default_rng(20)
+        operator.send(rng, "z", tuples(rng, 5), Exact(), setting(1e-3))
+        return operator.memory.references.expensive
+
+    assert not decided([0.1], [15.0])  # a hundred other processes
+    assert not decided([9.0, 9.0, 0.1], [0.0])  # the first call compiles
+    assert decided([9.0], [9.0])
+    assert decided([0.0], [90.0])  # it waits for another program
 
 
 def test_a_users_own_reference_is_used():
