@@ -77,6 +77,7 @@ class Digest:
         self._run: object = None  # the generator of the latest run, by which one run is known from another
         self._checked: Any = None  # the process whose labels were compared with one another, and the ratios
         self.n_refused = self.n_served = self.n_made = 0  # rows
+        self.n_owed = _MADE  # rows that went the long way since rows were last made, as far as that was worthwhile
         self.rng = np.random.default_rng(0)  # of its own: what a run draws must not depend on what is known already
 
     @property
@@ -184,6 +185,10 @@ class Digest:
         said = said_of(view, parts)
         self._knew(task, view, said)
         self._take(task, view, said)
+        self.n_owed += len(said.kl)
+        if self.n_owed < _MADE:
+            return  # a few outliers cost less by themselves than rows made for them
+        self.n_owed = 0
         credit = max(_CREDIT // 4**self.n_before, 4 * _MADE) + self.n_served - self.n_refused
         while self.n_made < credit and len(self.known) < _MOST:
             self.n_made += _MADE
