@@ -1,4 +1,4 @@
-"""Ten more black boxes for `bench_unseen.py`, unlike those of `unseen_factors.py`: written, and run once, before anything was changed for them."""
+"""Twelve more black boxes for `bench_unseen.py`: written, and run once, before anything was changed for them."""
 
 import numpy as np
 

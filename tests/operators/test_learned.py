@@ -460,3 +460,18 @@ def test_wrong_settings_are_named():
         Learned(start=1)
     with pytest.raises(ModelError, match="audit"):
         Learned(audit=2.0)
+
+
+def test_a_direction_that_learns_from_questions_about_another_is_compared_with_the_answers():
+    operator, ask = Learned(reference="none"), Exact()
+    rng = np.random.default_rng(3)
+    operator.send(rng, "out", tuples(rng, 60), ask, setting(1e-3))  # it can predict now
+    key = "out | " + next(iter(operator.kinds))
+    before = len(operator.calibration().get(key, ()))
+    assert before < 10
+    at = ask.n_asked
+    operator.send(rng, "z", tuples(rng, 60, shift=2.0), ask, setting(1e-9))
+    assert ask.n_asked > at
+    found = operator.calibration()[key]
+    assert len(found) > before
+    assert found.n_audits <= 2  # these are no audits, which have a budget of their own

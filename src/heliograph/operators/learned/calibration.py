@@ -52,7 +52,9 @@ class Calibration:
         self.audited = np.zeros(0, dtype=bool)
         self.informative = np.zeros(0)  # the share of `expected` that was the prediction's and not the answer's own
         self.n_audits = 0  # trusted predictions that were checked
-        self.at_first = 1.0  # realised over expected KL before anything was compared: what the labels say of one another
+        self.at_first = (
+            1.0  # realised over expected KL before anything was compared: what the labels say of one another
+        )
         self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
         self.stated = 1.0 + _CAUTION  # by how much to multiply them to say how wrong predictions are
 

@@ -44,9 +44,9 @@ def around(cells: Cells) -> Cells:
 
 
 def with_neighbours(wanted: np.ndarray, unknown: np.ndarray, enough: int | None = None) -> np.ndarray:
-    """Cells to fill, and unknown ones near them, `enough` in all if there are so many: calls for few rows have a price of their own.
+    """Cells to fill, and unknown ones near them, `enough` in all if there are so many.
 
-    All are bool, by class and cell; cells at the edge are never filled.
+    Calls for few rows have a price of their own. All are bool, by class and cell; cells at the edge are never filled.
     """
     if enough is None:
         enough = min(_WORTHWHILE, _FOR_EACH * int(np.count_nonzero(wanted)))

@@ -37,7 +37,8 @@ __all__ = ["Digest", "Digested", "Said", "said_of"]
 
 _START = 20  # labels before anything is predicted
 _MOST = 640  # labels: predicting takes the square of their number
-_MADE = 128  # rows that are made at a time
+_MADE = 128  # rows that are made at a time, after
+_WORTH_MAKING = 16  # rows that went the long way
 _CREDIT = 2048  # rows that may be made before any was saved; then one for each row that was
 _ENOUGH = 1.0  # of a batch that it knew before it was taught: rows like these need no more labels
 _NEAREST = 8  # labels by whose worst misfit a row is judged: a rough place shows in them
@@ -186,7 +187,7 @@ class Digest:
         self._knew(task, view, said)
         self._take(task, view, said)
         self.n_owed += len(said.kl)
-        if self.n_owed < _MADE:
+        if self.n_owed < _WORTH_MAKING:
             return  # a few outliers cost less by themselves than rows made for them
         self.n_owed = 0
         credit = max(_CREDIT // 4**self.n_before, 4 * _MADE) + self.n_served - self.n_refused

@@ -90,8 +90,8 @@ class Memory:
         incoming, answer : the rows, and what an oracle says of them
         setting : what the factor says of itself
         referred : whether such rows have a reference
-        novelty : if given, what was expected of the directions besides `asked` is compared with the answer first: all of them learn
-            from a question, and should not be trusted unchecked
+        novelty : if given, what was expected of the directions besides `asked` is compared with the answer first, where hardly
+            anything was compared yet: all of them learn from a question, and should not be trusted unchecked
         asked : the direction that the question was about
         """
         key, n_evaluations = kind_key(kind, incoming, referred), 0
@@ -102,7 +102,7 @@ class Memory:
             view = view_of(kind, incoming, to, reference)
             known = self._known(key, view)
             statement, ratio = statement_of(answer, to), 1.0
-            if novelty is not None and to != asked and known.ready:
+            if novelty is not None and to != asked and known.unchecked:
                 ratio = known.check(view, statement, novelty, FINEST_SHARE * tolerance_of_one(setting))
             labels = labels_of(view, statement, self.budget - len(known))
             if labels is not None:

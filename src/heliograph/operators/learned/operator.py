@@ -222,7 +222,7 @@ class Learned:
             if done is not None:
                 self.memory.learn_asked(task, group, rows_of(incoming, done[0]), done[1], self.novelty)
             raise
-        self.memory.learn_asked(task, group, incoming, answer, self.novelty)  # at once: an interrupt must not come between
+        self.memory.learn_asked(task, group, incoming, answer, self.novelty)  # before an interrupt can come
         self.n_asked += len(rows)
         statement = statement_of(answer, task.to)
         if forecast is not None:

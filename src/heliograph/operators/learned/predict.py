@@ -16,6 +16,7 @@ from heliograph.errors import FileFormatError
 from heliograph.operators.learned.calibration import Calibration
 from heliograph.operators.learned.decide import (
     CERTAIN,
+    CHECKED,
     CONTRADICTED,
     ROUNDED,
     SEEN,
@@ -57,6 +58,11 @@ class Correction:
     def ready(self) -> bool:
         """Whether there are labels enough to predict."""
         return self.process.fitted is not None
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether it predicts, and hardly any prediction was compared with an answer yet."""
+        return self.ready and len(self.calibration) < CHECKED
 
     def trust(self) -> Trust:
         """How far what it predicts can be trusted now."""
