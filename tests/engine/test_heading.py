@@ -23,9 +23,9 @@ def test_the_fixed_point_of_a_few_modes_is_found_from_seven_sweeps(modes, n_watc
     at = path(np.random.default_rng(3), modes, n_watched)
     means = np.array([at(k) for k in range(10, 17)])
     truth = 0.5 * (means[-1] ** 2).max()
-    assert distance_ahead(means, np.zeros_like(means)) == pytest.approx(truth, rel=1e-3)
+    assert distance_ahead(np.c_[means, 0 * means]) == pytest.approx(truth, rel=1e-3)
     logs = np.array([at(k) for k in range(10, 17)])
-    assert distance_ahead(np.zeros_like(means), logs) == pytest.approx(2 * truth, rel=1e-3)
+    assert distance_ahead(np.c_[0 * logs, logs]) == pytest.approx(2 * truth, rel=1e-3)
 
 
 def stopped(at, with_heading, most=200):
@@ -70,4 +70,4 @@ def test_fast_runs_are_not_held_up():
         modes = rng.uniform(-0.4, 0.4, 6)
         at = path(rng, modes, 20)
         means = np.array([at(k) for k in range(3, 10)])
-        assert distance_ahead(means, np.zeros_like(means)) <= 10 * 0.5 * np.diff(means, axis=0)[-1].max() ** 2 + 1e-12
+        assert distance_ahead(np.c_[means, 0 * means]) <= 10 * 0.5 * np.diff(means, axis=0)[-1].max() ** 2 + 1e-12

@@ -128,7 +128,7 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
     ):  # moves that are all alike say more than fewer of them only in noise
         last = f[:, first:]
         # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
-        share = np.linalg.lstsq(np.diff(last, axis=1), last[:, -1], rcond=_RIDGE)[0]
+        share = np.asarray(np.linalg.lstsq(np.diff(last, axis=1), last[:, -1], rcond=_RIDGE)[0], dtype=float)
         weights = np.append(share, 1.0) - np.append(0.0, share)
         if np.abs(weights).max() <= _LARGEST:
             return np.append(np.zeros(first), weights)

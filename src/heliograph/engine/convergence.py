@@ -5,6 +5,7 @@ docs/convergence.md defines `converged`; the limits that decide it are the const
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,35 +22,47 @@ _EVENLY = 0.75  # of the way that even moves in one direction would have gone, f
 _SLOWEST = 0.9999  # the rate of a belief that moves on without slowing down
 
 
+Nats = tuple[np.ndarray | None, ...]  # KL of every entry, by variable; None where nothing changed
+
+
 class Motion(NamedTuple):
     """The effect of one sweep on the beliefs."""
 
     change: float  # the largest KL(new || old) of an entry, in nats
     moving: str  # the variable whose entry that is
     broken: bool  # a belief lost its properness, or became NaN
+    nats: Nats = ()
 
 
 def motion(watched: Sequence[Node], new: Sequence[Family], old: Sequence[Family]) -> Motion:
     """The largest KL between successive beliefs, whose it is, and whether the sweep went wrong."""
     change, moving, broken = 0.0, "", False
+    every: list[np.ndarray | None] = []
     for node, a, b in zip(watched, new, old, strict=True):
         if a is b:
+            every.append(None)
             continue
+        nats = a.kl(b)
+        every.append(nats)
         proper = a.proper
         if not proper.all():
             broken |= bool((b.proper & ~proper).any())
             change, moving = np.inf, node.name
             continue
-        largest = float(np.max(a.kl(b), initial=0.0))
-        if np.isnan(largest):
-            broken, largest = True, np.inf
+        largest = float(nats.max(initial=0.0))
+        if math.isnan(largest):
+            broken, largest = True, math.inf
         if largest > change or not moving:
             change, moving = max(largest, change), node.name
-    return Motion(change, moving, broken)
+    return Motion(change, moving, broken, tuple(every))
 
 
 def still_to_go(
-    new: Sequence[Family], old: Sequence[Family], older: Sequence[Family], jointly: Sequence[bool] | None = None
+    new: Sequence[Family],
+    old: Sequence[Family],
+    older: Sequence[Family],
+    jointly: Sequence[bool] | None = None,
+    moves: tuple[Nats, Nats] | None = None,
 ) -> float:
     """Nats by which the beliefs of the last three sweeps suggest that they will still move.
 
@@ -57,17 +70,19 @@ def still_to_go(
     KL grows with the square. The rate r of every entry is the length of its last move over that of the one before. A belief
     that swings to and fro, or jumped once, has no more than its last change to go: its last two moves together are no longer
     than if they were at right angles. The entries of a node of a block settle together (`jointly`): one rate is read off all
-    of them, since any one may pass through its rest.
+    of them, since any one may pass through its rest. `moves` holds the KL of the last move and of the one before it, where they
+    are at hand.
     """
     most = 0.0
     jointly = [False] * len(new) if jointly is None else jointly
-    for a, b, c, together in zip(new, old, older, jointly, strict=True):
+    lasts, befores = [(None,) * len(new)] * 2 if moves is None else moves
+    for a, b, c, together, last, before in zip(new, old, older, jointly, lasts, befores, strict=True):
         if a is b:
             continue
-        one, two, earlier = _nats(a, b), _nats(a, c), _nats(b, c)
-        near, far, last = (x.sum(keepdims=True) if together else x for x in (one, two, earlier))
-        steady = (near > _ROUNDING) & (far >= _STEADY * near) & (far >= near + last)
-        rate = np.minimum(np.sqrt(np.divide(near, last, out=np.ones_like(near), where=last > near)), _SLOWEST)
+        one, two, earlier = _nats(a, b, last), _nats(a, c), _nats(b, c, before)
+        near, far, past = (x.sum(keepdims=True) if together else x for x in (one, two, earlier))
+        steady = (near > _ROUNDING) & (far >= _STEADY * near) & (far >= near + past)
+        rate = np.minimum(np.sqrt(np.divide(near, past, out=np.ones_like(near), where=past > near)), _SLOWEST)
         ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)
         most = max(most, float(np.max(ahead, initial=0.0)))
     return most
@@ -89,7 +104,7 @@ def drifting(new: Sequence[Family], old: Sequence[Family], start: Sequence[Famil
     return all_ >= (_EVENLY * sweeps) ** 2 * one > 0
 
 
-def _nats(a: Family, b: Family) -> np.ndarray:
-    """KL of every entry, infinite where it is not a number."""
-    kl = np.asarray(a.kl(b), dtype=float)
+def _nats(a: Family, b: Family, known: np.ndarray | None = None) -> np.ndarray:
+    """KL of every entry, infinite where it is not a number; `known` is what it was found to be."""
+    kl = a.kl(b) if known is None else known
     return np.where(np.isnan(kl), np.inf, kl)

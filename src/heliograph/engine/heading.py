@@ -42,26 +42,26 @@ class Heading:
         if len(states) < _FEWEST:
             return 0.0
         moving = [k for k, b in enumerate(beliefs) if b is not states[-2][k]]
-        means, logs = zip(*(_coordinates([s[k] for s in states]) for k in moving), strict=True) if moving else ((), ())
+        parts = [_coordinates([s[k] for s in states]) for k in moving]
         nothing = np.zeros((len(states), 0))
-        return distance_ahead(np.concatenate([nothing, *means], axis=1), np.concatenate([nothing, *logs], axis=1))
+        where = np.concatenate([nothing, *(m for m, _ in parts), *(v for _, v in parts)], axis=1)
+        return distance_ahead(where)
 
 
-def distance_ahead(means: np.ndarray, logs: np.ndarray) -> float:
+def distance_ahead(where: np.ndarray) -> float:
     """Nats of the entry that is farthest from where a sequence of states is heading; infinite where that cannot be told.
 
     Parameters
     ----------
-    means
-        Of every state and entry, in units of an entry's standard deviation, (n, m).
-    logs
-        Of the standard deviations, (n, m).
+    where
+        Of every state, (n, 2 m): the means of all entries, each in units of its standard deviation, then the logs of the
+        standard deviations.
     """
-    where = np.concatenate([means, logs], axis=1)
-    if not np.isfinite(where).all():
+    moves = np.diff(where, axis=0)
+    if not np.isfinite(moves).all():
         return np.inf
-    weights = _weights(np.diff(where, axis=0), means.shape[1])
-    gap = weights @ (where[-len(weights) :] - where[-1])
+    weights = _weights(moves, where.shape[1] // 2)
+    gap = np.cumsum(weights[:-1]) @ moves[len(moves) - len(weights) + 1 :]  # from that place to the last state
     mean, log = np.split(gap, 2)
     return float(np.max(0.5 * mean**2 + log**2, initial=0.0))
 
@@ -75,17 +75,26 @@ def _weights(moves: np.ndarray, n_entries: int) -> np.ndarray:
     while delays * n_entries < n - delays and n - delays > 2:
         delays += 1
     last = n - delays + 1  # the moves that are weighted
-    stacked = np.concatenate([moves[k : k + last] for k in range(delays)], axis=1)
+    stacked = moves if delays == 1 else np.concatenate([moves[k : k + last] for k in range(delays)], axis=1)
     # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
-    share = np.linalg.lstsq(np.diff(stacked, axis=0).T, stacked[-1], rcond=_RIDGE)[0]
+    share = np.asarray(np.linalg.lstsq(np.diff(stacked, axis=0).T, stacked[-1], rcond=_RIDGE)[0], dtype=float)
     return np.append(share, 1.0) - np.append(0.0, share)
 
 
 def _coordinates(beliefs: Sequence[Family]) -> tuple[np.ndarray, np.ndarray]:
     """Means in units of the sds of the last, and logs of sds, of one node's beliefs after several sweeps; 0 where one has none."""
-    moments = [b.chart_moments() for b in beliefs]
-    mean, variance = (np.array([m[k] for m in moments]).reshape(len(beliefs), -1) for k in range(2))
+    mean, variance = (a.reshape(len(beliefs), -1) for a in _moments(beliefs))
     fine = ((variance > 0) & np.isfinite(mean + variance)).all(axis=0)
     if not fine.all():
         mean, variance = np.where(fine, mean, 0.0), np.where(fine, variance, 1.0)
     return mean / np.sqrt(variance[-1]), 0.5 * np.log(variance)
+
+
+def _moments(beliefs: Sequence[Family]) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances on the chart, one belief after the other: of single numbers all at once."""
+    last = beliefs[-1]
+    if any(last.ranks) or any(b.point is not None for b in beliefs):
+        mean, variance = zip(*(b.chart_moments() for b in beliefs), strict=True)
+        return np.array(mean), np.array(variance)
+    naturals = tuple(np.array(parts) for parts in zip(*(b.naturals for b in beliefs), strict=True))
+    return last.from_naturals(naturals).chart_moments()

@@ -104,11 +104,14 @@ def allowed_step(before: Family, now: Family, after: Family) -> np.ndarray | Non
         The beliefs with them.
     """
     step: np.ndarray | None = None
-    was = before.proper  # what a prior has not reached yet is of no strength that could be lost
     for k, offset in _STRENGTHS.get(type(after), ()):
-        a, b, c = (belief.naturals[k] + offset for belief in (before, now, after))
-        low = _LEAST_KEPT * a
-        short = (c < low) & (c < b) & (was if c.ndim == was.ndim else was[..., None])
+        low, c = _LEAST_KEPT * (before.naturals[k] + offset), after.naturals[k] + offset
+        short = c < low
+        if not short.any():
+            continue
+        was = before.proper  # what a prior has not reached yet is of no strength that could be lost
+        b = now.naturals[k] + offset
+        short &= (c < b) & (was if c.ndim == was.ndim else was[..., None])
         if not short.any():
             continue
         part = np.where(short, np.clip((b - low) / np.where(short, b - c, 1.0), 0.0, 1.0), 1.0)

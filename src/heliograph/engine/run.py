@@ -22,7 +22,6 @@ from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.product_start import start_products
 from heliograph.engine.properness import allowed_step
-from heliograph.engine.retreat import Retreat
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import judged_by_audits, status
@@ -70,7 +69,6 @@ class Run:
         jumps = options.damping is None and not self._sequential and not compiled.learning_plates
         self._jumps = Jumps(jumps)
         self._heading = Heading()
-        self._retreat = Retreat()
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
@@ -80,6 +78,7 @@ class Run:
         self._jointly = [n.position in joint for n in self._watched]
         self._before: list[Family] = []  # beliefs after the last sweep that was not undone
         self._older: list[Family] | None = None  # and after the one before it
+        self._last: Motion | None = None  # between these two
         self._judged: list[Family] = []  # and after the last one by which the step was judged
         self._at_rest = 0  # sweeps in a row that moved nothing and could not send everything
 
@@ -155,7 +154,7 @@ class Run:
             self.tables.restore(kept, copy=self._sequential)
             moved = moved._replace(broken=True)
         elif self._older is not None and change <= max(self._limit, 4.0 * self._exchange.counts.noise):
-            to_go = self._to_go(beliefs, self._before, self._older)
+            to_go = self._to_go(beliefs, self._before, self._older, moved)
             if pace.damping:  # the beliefs are at rest with damping; would they be without?
                 change = max(change, self._undamped_change(beliefs))
         info = self._info(sweep, moved, change, to_go, start)
@@ -164,26 +163,14 @@ class Run:
             self._before = self._beliefs()
             self._heading.restart(self._before)
         elif moved.broken:
-            self._undo()
+            pace.failed()
         else:
-            self._retreat.note(kept, self._before, pace.step, change)
             self._jumps.note(self._before, beliefs, self.tables, pace.step, info)
             if not jumped and pace.note(change, lambda n: drifting(beliefs, self._before, self._judged, n)):
                 self._judged = beliefs
-            self._older, self._before = self._before, beliefs
+            self._older, self._before, self._last = self._before, beliefs, moved
             self._heading.note(beliefs)
         return info, self._is_last(info)
-
-    def _undo(self) -> None:
-        """After a sweep that broke a belief: shorten the step, and go back further where the state before it was far out."""
-        calm = self._retreat.back() if self._pace.adaptive else None
-        if calm is None:
-            self._pace.failed()
-            return
-        self._pace.back_to(calm.step)
-        self.tables.restore(calm.sent, copy=self._sequential)
-        self._before, self._older, self._judged = calm.beliefs, None, calm.beliefs
-        self._heading.restart(calm.beliefs)
 
     def _jump(self) -> bool:
         """Go to the state that the last sweeps are heading for, if it is time and every belief is a distribution there."""
@@ -232,11 +219,12 @@ class Run:
         beliefs = [self.tables.belief(node) for node in self._watched]
         return [copied(b) for b in beliefs] if self._sequential else beliefs  # rows are changed in place
 
-    def _to_go(self, new: list[Family], old: list[Family], older: list[Family]) -> float:
+    def _to_go(self, new: list[Family], old: list[Family], older: list[Family], moved: Motion) -> float:
         """Nats that the beliefs may still move; where fresh draws never stop moving them, those of the last two sweeps."""
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
-        near = still_to_go(new, old, older, self._jointly)
+        assert self._last is not None
+        near = still_to_go(new, old, older, self._jointly, (moved.nats, self._last.nats))
         return near if near > AHEAD * self._limit else max(near, self._heading.ahead(new))
 
     def _undamped_change(self, beliefs: list[Family]) -> float:

@@ -11,7 +11,7 @@ from heliograph.families import Gamma
 __all__ = ["start"]
 
 _STEPS = 8  # of Newton's method, at most
-_CLOSE = 0.3  # of a narrow cavity's standard deviation: a step this short is the last
+_CLOSE = 0.1  # of a standard deviation: a step this short is followed by one that moves less than the first sweep does
 _PASSES = 3  # of mean-field messages
 
 

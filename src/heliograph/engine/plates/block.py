@@ -24,7 +24,7 @@ _FEW = 0.12  # base scalars per site, above which a run starts from uniform site
 
 
 class Narrow(NamedTuple):
-    """The narrow cavities that a block showed."""
+    """The beliefs at whose means a block showed narrow cavities."""
 
     mean: np.ndarray  # (n,)
     variance: np.ndarray  # (n,)
@@ -142,7 +142,7 @@ class BlockPlate:
         for port, (m, v) in found.items():
             tables.store(self.plate, port, vector_beliefs(m, v), None)
         self._latest = tables.state, joint  # what a block says does not change what it was told
-        return Narrow(mean, variance)
+        return Narrow(mean, variance / scale)
 
     def sites(self, tables: Tables) -> dict[str, Family]:
         """What other factors say of the expressions of the block, by port."""

@@ -154,5 +154,4 @@ class LogConcentrationChart(BaseChart):
 
 
 def _centred(log_p: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):  # an impossible category makes its row NaN (`charted`)
-        return log_p - log_p.mean(axis=-1, keepdims=True)
+    return log_p - log_p.mean(axis=-1, keepdims=True)
