@@ -55,8 +55,11 @@ def _output(rng: np.random.Generator, kind: str, values: np.ndarray, text: str =
     if kind == "Gaussian":
         v = rounded(10 ** rng.uniform(-2, 0.3), 2)
         y = rounded(values + np.sqrt(v) * rng.standard_normal(n) * rng.choice([1, 3], p=[0.9, 0.1]))
-        lines = [f'm.gaussian("y", {text}, variance={v}, observed={literal(y)})']
-        return Output(kind, lines, lambda o: -0.5 * (y[:, None] - o) ** 2 / v - 0.5 * np.log(2 * np.pi * v))
+        missing = rng.random(n) < rng.choice([0.0, 0.3])
+        seen = literal(np.where(missing, np.nan, y))
+        lines = [f'm.gaussian("y", {text}, variance={v}, observed={seen})']
+        said = (~missing)[:, None]
+        return Output(kind, lines, lambda o: said * (-0.5 * (y[:, None] - o) ** 2 / v - 0.5 * np.log(2 * np.pi * v)))
     if kind == "Beta":
         trials = int(rng.choice([1, 1, 5, 30]))
         count = rng.binomial(trials, values)

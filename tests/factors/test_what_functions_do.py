@@ -222,3 +222,29 @@ def test_a_wrong_derivative_is_noticed_in_any_unit(scale):
             belief(wrong)
     with pytest.raises(FactorError, match="derivative of factor"):
         belief(lambda z: "steep")
+
+
+@pytest.mark.parametrize("output", [hg.Gamma, hg.Bernoulli, hg.Beta])
+@pytest.mark.parametrize("oracle", ["quadrature", "importance"])
+def test_a_function_whose_every_value_is_outside_its_family_is_at_fault_and_not_the_row(output, oracle):
+    made = hg.factor(output=output, name="outside")(lambda z: -1.5 - np.abs(z))
+    given = {hg.Gamma: hg.Gamma([2.0], 1.0), hg.Bernoulli: hg.Bernoulli([0.5]), hg.Beta: hg.Beta([2.0], 2.0)}[output]
+    with pytest.raises(FactorError, match=r"factor 'outside' returned .* outside the support of"):
+        made.ask({"z": hg.Gaussian([0.5], 1.0), "out": given}, oracle=oracle)
+
+
+def test_what_a_function_returns_is_the_engines_own():
+    kept = np.zeros(10**6)
+
+    def refilled(z):
+        return np.add(z, 0.0, out=kept[: len(z)])
+
+    answers = [solve(hg.factor(output=hg.Gaussian)(f))["z"] for f in (refilled, lambda z: z, lambda z: z + 0.0)]
+    for other in answers[:2]:
+        np.testing.assert_array_equal(other.mean, answers[2].mean)
+    positive = hg.factor(output=hg.Gamma)(lambda z: z)  # its own input, with values that a reference replaces
+    model = hg.Model()
+    rate = model.gamma("rate", 2.0, 1.0, size=3)
+    model.poisson("y", positive(rate), observed=[0, 2, 5])
+    posterior = model.infer(progress=False)
+    assert posterior["rate"].mean == pytest.approx((2 + np.array([0, 2, 5])) / 2, rel=1e-3)

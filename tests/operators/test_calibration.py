@@ -64,3 +64,14 @@ def test_state_comes_back_and_nonsense_is_refused():
     assert other.factor == kept.factor and other.n_audits == 2
     with pytest.raises(FileFormatError):
         other.restore({**kept.state(), "realised": np.zeros(1)})
+
+
+def test_labels_that_contradict_one_another_count_like_ten_comparisons():
+    kept = Calibration()
+    kept.expect(8.0)
+    assert kept.factor == 8.0
+    assert kept.stated == pytest.approx(5 * 8.0)
+    kept.note(np.full(10, 1e-4), np.full(10, 1e-4))
+    assert 4.0 < kept.factor < 5.0
+    kept.expect(0.1)  # labels that agree better than expected prove nothing
+    assert kept.factor == pytest.approx(1.0)

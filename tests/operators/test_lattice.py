@@ -279,3 +279,33 @@ def test_new_classes_are_added_when_they_come_and_not_without_end():
     found = lattice.read({"z": incoming["z"], "out": Beta(np.full(N, 500.0), np.full(N, 1.0))}, smooth)
     assert np.isinf(found.kl).all()
     assert isinstance(lattice, Lattice)
+
+
+def test_one_outlier_fills_its_own_block_of_cells_and_no_more():
+    lattice, rng = lay(smooth)
+    incoming = plate(rng)
+    lattice.read(incoming, smooth)
+    far = {"z": Gaussian(np.where(np.arange(N) == 7, 14.0, incoming["z"].mean), incoming["z"].variance)}
+    made = []
+
+    def counted(rows):
+        made.append(len(rows["z"]))
+        return smooth(rows)
+
+    found = lattice.read(far | {"out": incoming["out"]}, counted)
+    assert np.isfinite(found.kl).all()
+    assert 0 < sum(made) <= 7 * 7 + 4 * 4  # the nodes of sixteen cells, and their centres; it was four hundred cells
+
+
+def test_plates_like_those_before_it_was_laid_fill_hardly_a_cell():
+    lattice, rng = lay(smooth)
+    lattice.fill(plate(rng, 2 * N), smooth)
+    made = []
+
+    def counted(rows):
+        made.append(len(rows["z"]))
+        return smooth(rows)
+
+    for _ in range(5):
+        assert np.isfinite(lattice.read(plate(rng), counted).kl).all()
+    assert sum(made) <= 200

@@ -347,7 +347,35 @@ def test_a_factor_that_is_too_slow_has_no_reference(monkeypatch):
     reply = operator.send(rng, "z", tuples(rng, 60), ask, setting(1e-3))
     assert operator.memory.references.expensive
     assert "referred" not in next(iter(operator.kinds))
-    assert reply.n_evaluations < 300  # one row, twice, to find that out
+    assert reply.n_evaluations < 400  # one row, three times, to find that out
+
+
+def test_a_clock_that_runs_fast_changes_no_decision_and_one_slow_call_none_either(monkeypatch):
+    from heliograph.operators.learned import references
+
+    clock = {"processor": 0.0, "wall": 0.0}
+    steps = {"processor": [0.0], "wall": [0.0]}
+
+    def tick(which):
+        def now():
+            clock[which] += steps[which].pop(0) if len(steps[which]) > 1 else steps[which][0]
+            return clock[which]
+
+        return now
+
+    monkeypatch.setattr(references.time, "thread_time", tick("processor"))
+    monkeypatch.setattr(references.time, "perf_counter", tick("wall"))
+
+    def decided(processor, wall):
+        steps.update(processor=processor, wall=wall)
+        operator, rng = Learned(), np.random.default_rng(20)
+        operator.send(rng, "z", tuples(rng, 5), Exact(), setting(1e-3))
+        return operator.memory.references.expensive
+
+    assert not decided([0.1], [15.0])  # a hundred other processes
+    assert not decided([9.0, 9.0, 0.1], [0.0])  # the first call compiles
+    assert decided([9.0], [9.0])
+    assert decided([0.0], [90.0])  # it waits for another program
 
 
 def test_a_users_own_reference_is_used():
@@ -432,3 +460,18 @@ def test_wrong_settings_are_named():
         Learned(start=1)
     with pytest.raises(ModelError, match="audit"):
         Learned(audit=2.0)
+
+
+def test_a_direction_that_learns_from_questions_about_another_is_compared_with_the_answers():
+    operator, ask = Learned(reference="none"), Exact()
+    rng = np.random.default_rng(3)
+    operator.send(rng, "out", tuples(rng, 60), ask, setting(1e-3))  # it can predict now
+    key = "out | " + next(iter(operator.kinds))
+    before = len(operator.calibration().get(key, ()))
+    assert before < 10
+    at = ask.n_asked
+    operator.send(rng, "z", tuples(rng, 60, shift=2.0), ask, setting(1e-9))
+    assert ask.n_asked > at
+    found = operator.calibration()[key]
+    assert len(found) > before
+    assert found.n_audits <= 2  # these are no audits, which have a budget of their own

@@ -1,5 +1,7 @@
 """The default operator inside inference: the promise of `tolerance`, evidence, and what carries over."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,33 @@ def test_an_interrupted_run_keeps_every_answer_that_was_paid_for():
     whole.sampler = whole.sampler._replace(expensive=True)
     regression(x, y, whole)[0].infer(progress=False)
     assert logistic.n_asked <= whole.n_asked + 10  # other rows make another design
+
+
+def test_a_vector_seen_by_its_place_is_right_or_says_so_when_one_direction_alone_asks():
+    @hg.factor(output=hg.MultivariateGaussian, dimension=2)
+    def place(log_radius, angle):
+        r = np.exp(np.clip(log_radius, -20.0, 20.0))
+        return np.stack([r * np.cos(angle), r * np.sin(angle)], axis=-1)
+
+    for k in range(3):  # the third was wrong by .6 nats, and stated .35: its angles had never been compared
+        rng = np.random.default_rng([0, k])
+        a, b = rng.normal(0.3, 0.4, 6), rng.normal(0.0, 0.8, 6)
+        seen = place(a, b) + 0.3 * rng.standard_normal((6, 2))
+        model = hg.Model()
+        radius = model.gaussian("log radius", 0.3, variance=0.16, size=6)
+        angle = model.gaussian("angle", 0.0, variance=0.64, size=6)
+        model.gaussian("seen", place(radius, angle), covariance=0.09 * np.eye(2), observed=seen)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", hg.AccuracyWarning)  # to say so is allowed
+            posterior = model.infer(tolerance=0.1, seed=k, progress=False)
+    u = np.linspace(-3.2, 3.2, 401)
+    for i in range(6):
+        x, y = 0.3 + u[:, None], 2.0 * u[None]
+        r = np.exp(x)
+        log_w = -0.5 * (u[:, None] ** 2 / 0.16 + y**2 / 0.64)
+        log_w = log_w - 0.5 * ((r * np.cos(y) - seen[i, 0]) ** 2 + (r * np.sin(y) - seen[i, 1]) ** 2) / 0.09
+        w = np.exp(log_w - log_w.max()).sum(axis=0)
+        w /= w.sum()
+        mean = w @ y[0]
+        kl = hg.Gaussian(mean, w @ (y[0] - mean) ** 2).kl(posterior["angle"][i])
+        assert kl < max(0.1, posterior.error_estimate)

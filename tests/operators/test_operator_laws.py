@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from logistic_world import GridOracle, logistic_factor, plate
 
+import heliograph as hg
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gaussian
+from heliograph.operators import Reply
 from heliograph.operators.learned import Learned, decide
 from heliograph.operators.registry import make_operator, operator_names
 from heliograph.oracles import Answer
@@ -136,3 +138,76 @@ def test_a_row_that_nobody_can_answer_is_failed_in_its_own_direction_and_no_othe
     assert truth(incoming, to)[known].kl((reply.message * incoming[to])[known]).max() < 1e-9
     if reply.expected_kl is not None:
         np.testing.assert_array_equal(np.isinf(reply.expected_kl), unknown)
+
+
+# ---- operators that users hand in -----------------------------------------------------------------------------------
+def boxed(slope):
+    return hg.factor(output=hg.Beta, name=f"slope {slope}")(lambda z: 1 / (1 + np.exp(-slope * z)))
+
+
+def solve_logistic(box, **settings):
+    model = hg.Model()
+    z = model.gaussian("z", np.linspace(-1, 1, 6), variance=1.0)
+    model.bernoulli("y", box(z), observed=[0, 1, 0, 1, 1, 1])
+    return model.infer(progress=False, oracle="quadrature", **settings)
+
+
+@pytest.mark.parametrize("name", ["learned", "kjit"])
+def test_what_one_factor_taught_is_not_given_to_another(name):
+    one, other = boxed(1.0), boxed(3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solve_logistic(one, operator=name)
+    trained = one.operators[name]
+    assert not trained.empty
+    with pytest.raises(
+        hg.ModelError, match=r"has learned the messages of factor 'slope 1.0', and factor 'slope 3.0' is another"
+    ):
+        solve_logistic(other, operator=trained)
+    recipe = make_operator(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solve_logistic(one, operator=recipe)
+        solve_logistic(other, operator=recipe)  # each keeps its own copy of one that knows nothing
+
+
+class Handmade:
+    """Asks about everything, and may spoil its reply."""
+
+    name = "handmade"
+
+    def __init__(self, spoil=lambda reply: reply):
+        self.spoil = spoil
+
+    def send(self, rng, to, incoming, ask, setting=None):
+        answer = ask(incoming)
+        failed = answer.failed_at(to)
+        return self.spoil(Reply(answer.beliefs[to] / incoming[to], failed, asked=np.ones(len(failed), dtype=bool)))
+
+
+def test_an_operator_that_keeps_nothing_serves_any_factor_and_is_right():
+    operator = Handmade()
+    for slope in (1.0, 3.0):
+        found, asked = (solve_logistic(boxed(slope), operator=o) for o in (operator, "ask"))
+        assert found["z"].mean == pytest.approx(asked["z"].mean, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda reply: None, "returned a NoneType and not a Reply"),
+        (lambda reply: reply._replace(message=reply.message[:2]), r"'message' the shape \(2,\), not \(6,\)"),
+        (lambda reply: reply._replace(asked=reply.asked[:3]), r"'asked' the shape \(3,\), not \(6,\)"),
+        (lambda reply: reply._replace(failed=np.zeros((6, 1), dtype=bool)), r"'failed' the shape \(6, 1\)"),
+        (lambda reply: reply._replace(expected_kl=np.zeros(2)), r"'expected_kl' the shape \(2,\)"),
+        (lambda reply: reply._replace(message=hg.Gamma(np.ones(6), 1.0)), "sent a Gamma where"),
+    ],
+)
+def test_a_reply_that_is_none_is_said_in_a_sentence(spoil, said):
+    with pytest.raises(hg.ModelError, match=r"operator 'handmade', asked for 6 messages to .*" + said):
+        solve_logistic(boxed(1.0), operator=Handmade(spoil))
+
+
+def test_a_class_in_place_of_an_operator_is_said():
+    with pytest.raises(hg.ModelError, match=r"give an object of it, Handmade\(\)"):
+        solve_logistic(boxed(1.0), operator=Handmade)

@@ -127,3 +127,15 @@ def test_a_function_that_draws_without_saying_so_is_told_to_take_an_rng():
     model.gaussian("y", hidden(z), variance=1.0, observed=0.3)
     with pytest.raises(FactorError, match="parameter named rng"):
         model.infer(progress=False)
+
+
+def test_a_busy_machine_does_not_make_a_fast_function_slow(monkeypatch):
+    ticks = iter(np.arange(0.0, 1e6, 1.0))
+    clear = AutomaticOracle(precision=1e-3)
+    clear.ask(np.random.default_rng(0), PRODUCT, TWO)
+    monkeypatch.setattr(
+        "heliograph.oracles.automatic.time.perf_counter", lambda: next(ticks)
+    )  # a second between two looks
+    busy = AutomaticOracle(precision=1e-3)
+    busy.ask(np.random.default_rng(0), PRODUCT, TWO)
+    assert busy.measured == clear.measured == {"2 unknown, 1 choices, precision -3": True}

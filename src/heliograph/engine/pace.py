@@ -2,7 +2,7 @@
 
 1. The first step is whole. A user's own ``damping=`` is kept as it is, and none of the rules below applies.
 2. Changes are measured as if nothing were damped: KL grows with the square of the step, so they are divided by it.
-3. A sweep that leaves a belief improper or NaN is undone, and the step halved.
+3. A sweep that leaves a belief improper or NaN is undone, and the step halved; `retreat.py` says how far it is undone.
 4. A few sweeps without progress (no change smaller by a twentieth than the smallest so far) halve the step, unless the beliefs
    go on in one direction all the while: then shorter steps would only be slower, and it grows instead.
 5. Progress lets the step grow by a quarter, up to a little below the last step that failed, and slowly beyond it: what failed
@@ -50,6 +50,12 @@ class Pace:
     def failed(self) -> None:
         """Shorten the step: a sweep made a belief improper and was undone."""
         self._shorten()
+
+    def back_to(self, step: float) -> None:
+        """Leave a state by half the step by which it was left before, which led astray."""
+        self.step = step
+        self._shorten()
+        self._best, self._stalled = float("inf"), 0
 
     def note(self, change: float, drifting: Callable[[int], bool]) -> bool:
         """Adapt the step to a sweep that moved the beliefs by `change` nats, undamped; return whether it was judged.

@@ -22,6 +22,7 @@ from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.product_start import start_products
 from heliograph.engine.properness import allowed_step
+from heliograph.engine.retreat import Retreat
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import judged_by_audits, status
@@ -69,6 +70,7 @@ class Run:
         jumps = options.damping is None and not self._sequential and not compiled.learning_plates
         self._jumps = Jumps(jumps)
         self._heading = Heading()
+        self._retreat = Retreat()
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
@@ -163,14 +165,26 @@ class Run:
             self._before = self._beliefs()
             self._heading.restart(self._before)
         elif moved.broken:
-            pace.failed()
+            self._undo()
         else:
+            self._retreat.note(kept, self._before, pace.step, change)
             self._jumps.note(self._before, beliefs, self.tables, pace.step, info)
             if not jumped and pace.note(change, lambda n: drifting(beliefs, self._before, self._judged, n)):
                 self._judged = beliefs
             self._older, self._before, self._last = self._before, beliefs, moved
             self._heading.note(beliefs)
         return info, self._is_last(info)
+
+    def _undo(self) -> None:
+        """After a sweep that broke a belief: shorten the step, and go back further where the state before it was far out."""
+        calm = self._retreat.back() if self._pace.adaptive else None
+        if calm is None:
+            self._pace.failed()
+            return
+        self._pace.back_to(calm.step)
+        self.tables.restore(calm.sent, copy=self._sequential)
+        self._before, self._older, self._judged = calm.beliefs, None, calm.beliefs
+        self._heading.restart(calm.beliefs)
 
     def _jump(self) -> bool:
         """Go to the state that the last sweeps are heading for, if it is time and every belief is a distribution there."""

@@ -42,6 +42,8 @@ def make_operator(choice: Any) -> Any:
     """
     if isinstance(choice, str):
         return _maker(choice)()
+    if isinstance(choice, type) and callable(getattr(choice, "send", None)):
+        raise ModelError(f"operator is the class {choice.__name__}; give an object of it, {choice.__name__}()")
     if not callable(getattr(choice, "send", None)):
         raise ModelError(
             f"operator must be one of {operator_names()} or an object with a method send, not {type(choice).__name__}"

@@ -32,9 +32,8 @@ _TRIED = 2  # rows on which the two are compared
 # calls by quadrature that are worth one draw: exact labels are asked for 1.2 to 2 times less often, and besides the function
 # a node costs a third of a draw (uniforms, weights, replicates); chosen on three factors (docs/decisions/0041)
 _WORTH = {"fast": 12.0, "slow": 1.5}
-_SLOW_CALL = (
-    5e-6  # seconds for one value: then the function is the price; far from both sides, a busy machine decides nothing
-)
+_SLOW_CALL = 5e-6  # seconds of processor time for one value: then the function is the price
+_SLOW_WAIT = 1e-4  # seconds by the clock: it may wait for others; far above what a busy machine makes of a fast one
 
 
 @dataclass(frozen=True)
@@ -115,9 +114,11 @@ class AutomaticOracle:
     def _measure(self, sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[bool, int]:
         """Whether quadrature is worth its price on a few rows, by counts of calls: those are the same on every machine."""
         ways = [Route(self.precision, self.importance, planes=planes).ask for planes in (True, False)]
-        started = time.perf_counter()
+        started, waited = time.process_time(), time.perf_counter()
         nodes, draws = (ask(np.random.default_rng(0), sampler, incoming).n_evaluations for ask in ways)
-        slow = not sampler.vectorized or (time.perf_counter() - started) / (nodes + draws) > _SLOW_CALL
+        seconds, waiting = time.process_time() - started, time.perf_counter() - waited
+        slow = seconds > _SLOW_CALL * (nodes + draws) or waiting > _SLOW_WAIT * (nodes + draws)
+        slow |= not sampler.vectorized
         return nodes <= _WORTH["slow" if slow else "fast"] * draws, nodes + draws
 
 

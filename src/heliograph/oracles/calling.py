@@ -101,7 +101,14 @@ def _call(rng: np.random.Generator, sampler: Sampler, arrays: Mapping[str, np.nd
         raise _changes_its_input(sampler, error) or FactorError(
             f"factor {sampler.name!r} raised {type(error).__name__}: {error}; {where}"
         ) from error
-    return given if sampler.more else as_array(sampler.name, given)
+    if sampler.more:
+        return (
+            tuple(np.array(a) if isinstance(a, np.ndarray) else a for a in given)
+            if isinstance(given, tuple | list)
+            else given
+        )
+    # a copy: a function may give the array that it was given, or one of its own that it fills again at its next call
+    return np.array(as_array(sampler.name, given))
 
 
 def _culprit(sampler: Sampler, arrays: Mapping[str, np.ndarray], n: int) -> int | None:
@@ -174,9 +181,10 @@ def _check(sampler: Sampler, arrays: dict[str, np.ndarray], out: Any, n: int) ->
     out = out.astype(float, copy=False)
 
     def complain(i: int) -> FactorError:
+        remedy = "; if nothing can be there, say @factor(..., partial=True)" if np.isnan(out[i]).any() else ""
         return FactorError(
             f"factor {sampler.name!r} returned {np.array2string(out[i], precision=6)} at {show(arrays, i)}, "
-            f"which is outside the support of {sampler.output.__name__}"
+            f"which is outside the support of {sampler.output.__name__}{remedy}"
         )
 
     if sampler.output.chart == "logit" and out.min() >= 0 and out.max() <= 1:

@@ -20,7 +20,7 @@ from heliograph.engine.blocks.folding import folded_system
 from heliograph.engine.blocks.private import Fold, fold_of, private_nodes
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
-from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of
+from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of, spoken
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
@@ -105,6 +105,11 @@ class BlockFactor(Factor):
         return n**3 + self.n_sites * n**2
 
     @cached_property
+    def _heaviest(self) -> float:
+        """The largest known precision."""
+        return max((float(k.weight.max(initial=0.0)) for k in self.block.known), default=1.0) or 1.0
+
+    @cached_property
     def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
         """The connected part of the block that each entry of a node belongs to, -1 for constants."""
         groups = [(k.rows, 1) for k in self.block.known] + [(self.system.site_rows, 1)]
@@ -146,6 +151,8 @@ class BlockFactor(Factor):
         if places:
             said = said._replace(fixed=np.concatenate(places), values=np.concatenate(values))
         solution = self.system.solve(said)
+        if solution is None:
+            solution = self.system.solve(spoken(said, self._heaviest))
         if solution is None:
             return None
         mean, variance = self.system.marginals(solution)

@@ -11,8 +11,10 @@ from heliograph.engine.blocks.rows import Rows, take
 from heliograph.families import MultivariateGaussian
 from heliograph.numerics.sparse import TooExpensiveError
 
-__all__ = ["Cavities", "Error", "Sites", "System", "VectorSites", "cavities_of"]
+__all__ = ["Cavities", "Error", "Sites", "System", "VectorSites", "cavities_of", "spoken"]
 
+# of the largest known precision: what a site is taken to say before anything was said there; vectors are not solved carefully
+_HARDLY, _HARDLY_VECTOR = 1e-12, 1e-6
 _MOST_APART = 32  # sites that are conditioned on one another one by one
 
 
@@ -103,6 +105,25 @@ class System(Protocol):
     def log_mass(self, solution: Any) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
         ...
+
+
+def spoken(sites: Sites, heaviest: float) -> Sites:
+    """Sites of which none says nothing at all.
+
+    The output of a black box has no prior. Before its first message, what hangs on it alone (a value that is missing) is no
+    distribution, and must not keep the rest from being one.
+    """
+    silent = (sites.tau == 0) & (sites.shift == 0)
+    vectors = []
+    for site in sites.vectors:
+        nothing = ~site.precision.any(axis=(1, 2)) & ~site.shift.any(axis=1)
+        d = site.shift.shape[1]
+        vectors.append(
+            site._replace(
+                precision=site.precision + np.where(nothing, _HARDLY_VECTOR * heaviest, 0.0)[:, None, None] * np.eye(d)
+            )
+        )
+    return sites._replace(tau=np.where(silent, _HARDLY * heaviest, sites.tau), vectors=tuple(vectors))
 
 
 def cavities_of(system: System, chosen: np.ndarray, sites: Sites) -> Cavities | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
+from heliograph.factors.black_box.adopting import adopt, checked
 from heliograph.factors.black_box.arguments import bound
 from heliograph.factors.black_box.checking import Conduct
 from heliograph.factors.black_box.options import RunOptions
@@ -99,7 +100,7 @@ class BlackBox(Factor):
         calls = OracleCalls(self, oracle, options.rng, options.executor, to, options.latest)
         try:
             setting = options.setting(self)
-            reply = operator.send(options.rng, to, incoming, calls, setting)
+            reply = checked(operator, to, incoming[to], operator.send(options.rng, to, incoming, calls, setting))
         finally:
             self.n_asked += calls.n_asked
             self.n_evaluations += calls.n_evaluations
@@ -143,6 +144,7 @@ class BlackBox(Factor):
         if key not in self.operators:
             recipe = not isinstance(choice, str) and getattr(made, "empty", False) and hasattr(made, "fresh")
             self.operators[key] = made.fresh() if recipe else made
+            adopt(self.operators[key], self.root)
         return self.operators[key]
 
     def train(

@@ -154,4 +154,5 @@ class LogConcentrationChart(BaseChart):
 
 
 def _centred(log_p: np.ndarray) -> np.ndarray:
-    return log_p - log_p.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # an impossible category makes its row NaN (`charted`)
+        return log_p - log_p.mean(axis=-1, keepdims=True)

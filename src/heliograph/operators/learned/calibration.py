@@ -52,6 +52,9 @@ class Calibration:
         self.audited = np.zeros(0, dtype=bool)
         self.informative = np.zeros(0)  # the share of `expected` that was the prediction's and not the answer's own
         self.n_audits = 0  # trusted predictions that were checked
+        self.at_first = (
+            1.0  # realised over expected KL before anything was compared: what the labels say of one another
+        )
         self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
         self.stated = 1.0 + _CAUTION  # by how much to multiply them to say how wrong predictions are
 
@@ -70,8 +73,13 @@ class Calibration:
         self.informative = np.concatenate([self.informative, informative[good]])[-_KEPT:]
         self._weigh()
 
+    def expect(self, ratio: float) -> None:
+        """Begin with another ratio than 1, if it is above: labels that contradict what the others say of them."""
+        self.at_first = min(max(1.0, ratio), _MOST_RATIO)
+        self._weigh()
+
     def _weigh(self) -> None:
-        """Means of the latest ratios (the older the lighter), drawn to 1 as by ten honest observations.
+        """Means of the latest ratios (the older the lighter), drawn to what is expected at first as by ten observations.
 
         What is stated follows the mean of the roots, by which errors add, where that is above 1. Otherwise the mean of the
         logarithms: a kernel that expects rougher functions than the one at hand overstates most errors a hundredfold,
@@ -79,13 +87,13 @@ class Calibration:
         """
         self.n_audits = int(self.audited.sum())
         if not len(self):
-            self.factor, self.stated = 1.0, 1.0 + _CAUTION
+            self.factor, self.stated = self.at_first, (1.0 + _CAUTION) * self.at_first
             return
         ratio = np.minimum(self.realised / self.expected, _MOST_RATIO)
         weight = np.exp(-np.arange(len(ratio))[::-1] / _MEMORY)
         total = _PRIOR + weight.sum()
-        self.factor = max(1.0, float((_PRIOR + weight @ ratio) / total))
-        root = float((_PRIOR + weight @ np.sqrt(ratio)) / total)
+        self.factor = max(1.0, float((_PRIOR * self.at_first + weight @ ratio) / total))
+        root = float((_PRIOR * np.sqrt(self.at_first) + weight @ np.sqrt(ratio)) / total)
         # a noisy answer that agrees with a prediction says how noisy it is, not how good the prediction
         weight = weight * self.informative
         log_ratio = np.log(np.maximum(ratio, _LEAST_RATIO)) + _LOG_BIAS

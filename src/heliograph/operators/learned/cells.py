@@ -30,7 +30,8 @@ STENCIL = np.arange(-1, 3)
 HALF = 0.5 ** np.arange(4)  # the powers at the centre of a cell
 
 BLOCK = 4  # cells that are filled together along an axis
-_WORTHWHILE = 400  # cells that are filled together, if there are so many near by
+_WORTHWHILE = 400  # cells that are filled together, if there are so many near by; and
+_FOR_EACH = 16  # for each that is wanted, a block of its own: one outlier must not lay hundreds
 _ROUNDS = 4  # of neighbours, at most
 
 Cells = tuple[np.ndarray, ...]  # class, and number along each axis
@@ -42,11 +43,13 @@ def around(cells: Cells) -> Cells:
     return classes[:, None, None], i[:, None, None] + STENCIL[:, None], j[:, None, None] + STENCIL
 
 
-def with_neighbours(wanted: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Cells to fill, and unknown ones near them: a call for a few rows costs as much as one for some hundred.
+def with_neighbours(wanted: np.ndarray, unknown: np.ndarray, enough: int | None = None) -> np.ndarray:
+    """Cells to fill, and unknown ones near them, `enough` in all if there are so many.
 
-    All are bool, by class and cell; cells at the edge are never filled.
+    Calls for few rows have a price of their own. All are bool, by class and cell; cells at the edge are never filled.
     """
+    if enough is None:
+        enough = min(_WORTHWHILE, _FOR_EACH * int(np.count_nonzero(wanted)))
     n_classes, rows, columns = unknown.shape
     unknown = unknown.copy()
     unknown[:, [0, -1, -2]] = unknown[:, :, [0, -1, -2]] = False
@@ -55,7 +58,7 @@ def with_neighbours(wanted: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     blocks[classes, i // BLOCK, j // BLOCK] = True
     for _ in range(_ROUNDS):
         wanted = blocks.repeat(BLOCK, axis=1)[:, :rows].repeat(BLOCK, axis=2)[:, :, :columns] & unknown
-        if np.count_nonzero(wanted) >= _WORTHWHILE:
+        if np.count_nonzero(wanted) >= enough:
             break
         blocks[:, 1:] |= blocks[:, :-1].copy()
         blocks[:, :-1] |= blocks[:, 1:].copy()

@@ -65,6 +65,11 @@ AUDITED_SHARE = 0.1  # audits at most, for every label: they must not cost as mu
 LONG_RUN = 10_000  # trusted messages, beyond which each tenfold allows one audit more: they never stop for good
 SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are wrong and not only unlucky
 GUESS = 1.0  # nats stated of a row that was to be asked about, when time was over: only its base is known
+CHECKED = (
+    10  # comparisons, before which a direction is compared with answers to questions about others, too: those are about
+)
+# rows far out, by which a direction that has questions of its own would look too bad
+CONTRADICTED = 2.0  # the same of labels, each predicted from the others: twenty honest ones seldom give more than 1.5
 SURPRISED_BY = 4  # new labels since the widths were chosen, before that is done again: fewer would not change them
 LEAST_BATCH = 8  # rows asked at once at least, where so many are doubtful: a call has a price of its own
 BATCH_SHARE = 2  # labels for each row of a larger batch: what half as many labels teach may settle the others

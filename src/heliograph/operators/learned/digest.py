@@ -37,7 +37,8 @@ __all__ = ["Digest", "Digested", "Said", "said_of"]
 
 _START = 20  # labels before anything is predicted
 _MOST = 640  # labels: predicting takes the square of their number
-_MADE = 128  # rows that are made at a time
+_MADE = 128  # rows that are made at a time, after
+_WORTH_MAKING = 16  # rows that went the long way
 _CREDIT = 2048  # rows that may be made before any was saved; then one for each row that was
 _ENOUGH = 1.0  # of a batch that it knew before it was taught: rows like these need no more labels
 _NEAREST = 8  # labels by whose worst misfit a row is judged: a rough place shows in them
@@ -77,6 +78,7 @@ class Digest:
         self._run: object = None  # the generator of the latest run, by which one run is known from another
         self._checked: Any = None  # the process whose labels were compared with one another, and the ratios
         self.n_refused = self.n_served = self.n_made = 0  # rows
+        self.n_owed = _MADE  # rows that went the long way since rows were last made, as far as that was worthwhile
         self.rng = np.random.default_rng(0)  # of its own: what a run draws must not depend on what is known already
 
     @property
@@ -184,6 +186,10 @@ class Digest:
         said = said_of(view, parts)
         self._knew(task, view, said)
         self._take(task, view, said)
+        self.n_owed += len(said.kl)
+        if self.n_owed < _WORTH_MAKING:
+            return  # a few outliers cost less by themselves than rows made for them
+        self.n_owed = 0
         credit = max(_CREDIT // 4**self.n_before, 4 * _MADE) + self.n_served - self.n_refused
         while self.n_made < credit and len(self.known) < _MOST:
             self.n_made += _MADE

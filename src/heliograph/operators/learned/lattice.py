@@ -35,6 +35,7 @@ __all__ = ["MOST_CLASSES", "MOST_NODES", "Found", "Lattice", "LatticeChart", "Sa
 MOST_CLASSES = 64  # values of what the other ports hold
 MOST_NODES = 400  # on one axis
 _MOST_CELLS = 400_000  # of all classes: some 80 MB
+_LAID = 4000  # cells that are filled when a lattice is laid: with 2,000 every third problem of experiment 3 still fills some
 _MARGIN = 3  # nodes beyond a cell: those that it needs, and the edge
 _FARTHEST = 1e6  # spacings: beyond, nothing is worth filling
 
@@ -204,7 +205,13 @@ class Lattice:
             at[axis] = new_low
             self._lay(at, (wide, high))
 
-    def _fill(self, which: np.ndarray, cell: np.ndarray, sampled: Sampled) -> None:
+    def fill(self, incoming: Incoming, sampled: Sampled) -> None:
+        """Learn the cells of these rows, and far around them, so that later plates find what they need."""
+        which, _ = self._classes(incoming)
+        cell = np.floor(self.chart.features(incoming[self.to]).T / self.spacing)
+        self._fill(which, cell, sampled, _LAID)
+
+    def _fill(self, which: np.ndarray, cell: np.ndarray, sampled: Sampled, enough: int | None = None) -> None:
         """Learn the cells of these rows and unknown ones near them."""
         some = (which >= 0) & (np.abs(cell) < _FARTHEST).all(axis=0)
         if not some.any():
@@ -219,7 +226,7 @@ class Lattice:
         wanted[which[some], i[some], j[some]] = True
         wanted &= unknown
         if wanted.any():
-            self._sample_cells(np.nonzero(with_neighbours(wanted, unknown)), sampled)
+            self._sample_cells(np.nonzero(with_neighbours(wanted, unknown, enough)), sampled)
 
     def _sample_cells(self, cells: Cells, sampled: Sampled) -> None:
         """Learn cells from the nodes around them, and their centres as a check."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.operators.learned.calibration import Calibration
-from heliograph.operators.learned.decide import FINEST_SHARE
+from heliograph.operators.learned.decide import FINEST_SHARE, tolerance_of_one
 from heliograph.operators.learned.learn import directions_of, labels_of, statement_of
 from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import Kind, Task, View
@@ -76,6 +76,8 @@ class Memory:
         answer: AnswerLike,
         setting: Setting,
         referred: bool,
+        novelty: float | None = None,
+        asked: str | None = "",
     ) -> int:
         """Take in an oracle's answer about rows of one kind: one run teaches every direction. Failed rows are left out.
 
@@ -88,6 +90,9 @@ class Memory:
         incoming, answer : the rows, and what an oracle says of them
         setting : what the factor says of itself
         referred : whether such rows have a reference
+        novelty : if given, what was expected of the directions besides `asked` is compared with the answer first, where hardly
+            anything was compared yet: all of them learn from a question, and should not be trusted unchecked
+        asked : the direction that the question was about
         """
         key, n_evaluations = kind_key(kind, incoming, referred), 0
         for to in directions_of(answer, kind):
@@ -96,15 +101,21 @@ class Memory:
                 n_evaluations += reference.n_evaluations
             view = view_of(kind, incoming, to, reference)
             known = self._known(key, view)
-            labels = labels_of(view, statement_of(answer, to), self.budget - len(known))
+            statement, ratio = statement_of(answer, to), 1.0
+            if novelty is not None and to != asked and known.unchecked:
+                ratio = known.check(view, statement, novelty, FINEST_SHARE * tolerance_of_one(setting))
+            labels = labels_of(view, statement, self.budget - len(known))
             if labels is not None:
                 known.append(labels)
+                known.surprise(ratio)
         return n_evaluations
 
-    def learn_asked(self, task: Task, group: Group, incoming: Incoming, answer: AnswerLike) -> None:
+    def learn_asked(self, task: Task, group: Group, incoming: Incoming, answer: AnswerLike, novelty: float) -> None:
         """Take in an answer about some rows of a group."""
         started = time.perf_counter()
-        n_evaluations = self.learn(task.rng, group.kind, incoming, answer, task.setting, group.referred)
+        n_evaluations = self.learn(
+            task.rng, group.kind, incoming, answer, task.setting, group.referred, novelty, task.to
+        )
         task.costs.n_evaluations += n_evaluations
         task.costs.seconds_learning += time.perf_counter() - started
 

@@ -220,17 +220,16 @@ class Learned:
         except BaseException as error:  # whatever it is, what was paid for is learned before it goes on
             done = getattr(error, "answered", None)
             if done is not None:
-                self.memory.learn_asked(task, group, rows_of(incoming, done[0]), done[1])
+                self.memory.learn_asked(task, group, rows_of(incoming, done[0]), done[1], self.novelty)
             raise
-        self.memory.learn_asked(task, group, incoming, answer)  # at once: an interrupt must not come between
+        self.memory.learn_asked(task, group, incoming, answer, self.novelty)  # before an interrupt can come
         self.n_asked += len(rows)
         statement = statement_of(answer, task.to)
         if forecast is not None:
             ratio = compare(known.calibration, group.view.at(rows), forecast, statement, auditing)
-            if decide.surprised(ratio, len(known), known.process.n_fitted):
-                started = time.perf_counter()
-                known.process.refit()  # the world is not what the widths were chosen for
-                task.costs.seconds_learning += time.perf_counter() - started
+            started = time.perf_counter()
+            known.surprise(ratio)
+            task.costs.seconds_learning += time.perf_counter() - started
         if len(known) >= self.memory.budget:
             self._say(decide.BUDGET_REACHED.format(self.memory.budget))
         return answered(rows, statement)

@@ -14,8 +14,20 @@ from scipy.special import log_ndtr
 
 from heliograph.errors import FileFormatError
 from heliograph.operators.learned.calibration import Calibration
-from heliograph.operators.learned.decide import CERTAIN, ROUNDED, SEEN, audited_rows, batch_size, stated_kl, usual_error
-from heliograph.operators.learned.records import Decision, Labels, Prediction, Settled, Trust, View
+from heliograph.operators.learned.decide import (
+    CERTAIN,
+    CHECKED,
+    CONTRADICTED,
+    ROUNDED,
+    SEEN,
+    audited_rows,
+    batch_size,
+    stated_kl,
+    surprised,
+    usual_error,
+)
+from heliograph.operators.learned.learn import compare
+from heliograph.operators.learned.records import Decision, Forecast, Labels, Prediction, Settled, Statement, Trust, View
 from heliograph.regression.growing_process import LEAST_NOISE, GrowingProcess, design
 from heliograph.storage import below
 
@@ -37,6 +49,7 @@ class Correction:
         self.nugget_kl = 0.0  # what the least noise that the regression puts on every label is worth
         self.n_trusted = 0  # messages that were predicted and sent
         self.n_improper = 0  # answers whose message was improper
+        self._checked = -1  # times that widths were chosen, when labels were last compared with one another
 
     def __len__(self) -> int:
         return len(self.process)
@@ -46,9 +59,19 @@ class Correction:
         """Whether there are labels enough to predict."""
         return self.process.fitted is not None
 
+    @property
+    def unchecked(self) -> bool:
+        """Whether it predicts, and hardly any prediction was compared with an answer yet."""
+        return self.ready and len(self.calibration) < CHECKED
+
     def trust(self) -> Trust:
         """How far what it predicts can be trusted now."""
         calibration, process = self.calibration, self.process
+        if self.ready and self._checked != process.n_refits:
+            residual, variance = process.leave_one_out()
+            ratio = float(((residual**2).sum(axis=1) / np.maximum(variance.sum(axis=1), _LEAST)).mean())
+            calibration.expect(ratio if ratio > CONTRADICTED else 1.0)
+            self._checked = process.n_refits
         proper = self.n_improper == 0 and len(process.targets) >= process.start
         return Trust(calibration.factor, calibration.stated, self.label_kl, self.nugget_kl, proper)
 
@@ -92,6 +115,17 @@ class Correction:
         squares = np.ones(1) if scale is None else scale * scale
         cost = np.median(weights * squares[:, None], axis=0) if len(weights) else np.zeros(weights.shape[1])
         self.nugget_kl = float(LEAST_NOISE * cost @ self.process.fitted.widths.signal)
+
+    def check(self, view: View, statement: Statement, novelty: float, finest: float) -> float:
+        """Compare what is expected of rows like some that were seen with what an oracle says: realised over expected in all."""
+        said = self.predict(view, novelty, finest)
+        seen = statement._replace(good=statement.good & ~said.unseen & np.isfinite(said.kl))
+        return compare(self.calibration, view, Forecast(said.mean, said.kl), seen, audited=False)
+
+    def surprise(self, ratio: float) -> None:
+        """Choose the widths anew where errors were so much larger than expected: the world is not what they were chosen for."""
+        if self.ready and surprised(ratio, len(self), self.process.n_fitted):
+            self.process.refit()
 
     def choose(self, view: View, prediction: Prediction, decision: Decision) -> np.ndarray:
         """Rows to ask about next: places like none seen first, else the worst, each as if those before it were known."""

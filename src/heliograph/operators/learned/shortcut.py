@@ -24,6 +24,7 @@ from heliograph.operators.learned.decide import (
     shared_unknowns,
 )
 from heliograph.operators.learned.lattice import Lattice, Sample, Sampled
+from heliograph.operators.learned.made import pooled
 from heliograph.operators.learned.memory import Group
 from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import Beside, Kind, Settled, Task
@@ -56,6 +57,7 @@ class Shortcut:
         self.n_refused = 0  # that its lattice did not know
         self.lattice: Lattice | None = None
         self.unusable = False  # no lattice will do
+        self.pool: Incoming | None = None  # rows of the plates so far, until there is a lattice
 
     @property
     def stale(self) -> bool:
@@ -106,12 +108,18 @@ class Shortcut:
         assert task.to is not None
         if self.n_calls == 1:
             self.unusable = not in_classes(task.to, group.view.chart, group.incoming)
+        if self.lattice is not None or self.unusable:
+            return
+        self.pool = pooled(self.pool, group.incoming)
         long = self.n_rows >= SETTLED_ROWS or (self.n_rows >= SETTLED_LITTLE and self.n_calls >= SETTLED_CALLS)
-        if not long or group.kind != self.kind or self.lattice is not None or self.unusable:
+        if not long or group.kind != self.kind:
             return
         fitted, allowed = self.known.process.fitted, LATTICE_SHARE * task.tolerance
         self.lattice = lattice_for(task.to, group.view.chart, fitted, allowed, group.incoming, sampled)
         self.unusable = self.lattice is None
+        if self.lattice is not None:
+            self.lattice.fill(self.pool, sampled)
+        self.pool = None
 
 
 def read(

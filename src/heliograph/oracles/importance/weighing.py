@@ -54,7 +54,8 @@ def _without(problem: Problem, drawn: Draws, walked: Walked) -> Draws:
         log_most = log_unknown(problem, some, log_in, -drawn.log_q)
         seen = np.isfinite(log_total) & ~np.isneginf(log_most)  # a row without any weight fails for that
         gap = np.where(seen, log_most, -np.inf) - np.where(seen, log_total, 0.0)
-        shares.append(np.exp(np.minimum(gap, 50.0)))
+        everywhere = (walked.wrong == which).all(axis=1)  # then the function is at fault, and not the row
+        shares.append(np.where(everywhere, np.inf, np.exp(np.minimum(gap, 50.0))))
     error = walked.complain(int(np.argmax(walked.wrong.ravel() == 1))) if (walked.wrong == 1).any() else None
     return drawn._replace(
         log_q=np.where(wrong, np.inf, drawn.log_q),

@@ -77,7 +77,7 @@ def settle(
     gap = changed / z
     doubt = gap[:, 0] + np.where(live, lost / z[:, 0], 0.0)
     spread = gap[:, 1:] + np.abs(expected) * doubt[:, None]
-    overflows = _unlooked(rng, problem, totals, live, np.where(live, top, 0.0) + np.log(z[:, 0]))
+    overflows = _unlooked(rng, problem, totals, np.where(live, top, 0.0) + np.log(z[:, 0]))
     return answer_of(
         problem,
         frame,
@@ -94,16 +94,15 @@ def settle(
     )
 
 
-def _unlooked(
-    rng: np.random.Generator, problem: Problem, totals: list[Totals], live: np.ndarray, log_z: np.ndarray
-) -> np.ndarray:
+def _unlooked(rng: np.random.Generator, problem: Problem, totals: list[Totals], log_z: np.ndarray) -> np.ndarray:
     """Rows of which too much may lie where the function overflows; raises if it gives no value where there is mass."""
     n = problem.n
     share = np.zeros((n, 2))
     for t in totals:
         np.add.at(share, t.row, np.exp(np.minimum(t.log_unlooked - log_z[t.row][:, None], 50.0)))
     for t in totals:
-        wrong = live[t.row] & (share[t.row, 0] > NOTICEABLE) & ~np.isnan(t.place[:, 0])
+        # in a row without any other mass too: then the function is at fault, and not the row
+        wrong = (share[t.row, 0] > NOTICEABLE) & ~np.isnan(t.place[:, 0])
         for c in np.flatnonzero(wrong):
             walked = walk(rng, take_rows(problem, t.row[c : c + 1]), t.place[c][None, None])
             if walked.wrong is not None and walked.wrong[0, 0] == 1:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.families.charts import DensityChart, density_chart_of
+from heliograph.oracles.references.jumps import doubt_of_edges, edges_of
 from heliograph.oracles.references.output import Output
 from heliograph.oracles.references.record import Question, values
 
@@ -18,6 +19,7 @@ _WINDOW = 16.0  # deviations of the cavity: e^-32 is left outside
 _WIDER = 5.0  # times the window, where mass lies at its border
 _WIDEST = 4  # windows tried: a thousand deviations
 _BORDER = 25.0  # nats below the largest weight: more at the border of a window is mass outside
+_SHARP = 16.0  # nats below the largest mass: an edge with less is not looked at
 _DEEP = 30.0  # nats below the largest mass: a cell with less is not cut for its mass
 _HIDDEN = 3.0  # nats by which a cell may hold more than its node shows, where something may be hidden in it
 _BENT = 2.0  # second difference of log masses: a bump narrower than 0.7 of a cell, or a cliff
@@ -84,6 +86,9 @@ class Seen(NamedTuple):
     value: np.ndarray  # (k, n) the output there
     log_mass: np.ndarray  # (k, n), -inf where a cell was cut into others, or a row has fewer
     most: np.ndarray  # (k, n) the largest log mass that a cell may have, for all that is known
+    edge: (
+        np.ndarray
+    )  # (k, n) log mass that belongs to a cell or not, where the output jumps beside its middle; else -inf
 
 
 class Sums(NamedTuple):
@@ -95,6 +100,7 @@ class Sums(NamedTuple):
     variance: np.ndarray  # (n,) in the same unit
     doubt: np.ndarray  # (n,)
     hidden: np.ndarray  # (n,) the share of the mass that may lie between nodes
+    edges: np.ndarray  # (n,) the part of the doubt that is where jumps are
 
     def take(self, rows: np.ndarray) -> Sums:
         """The same of some rows."""
@@ -131,18 +137,20 @@ def _look(line: Line, nodes: np.ndarray, width: np.ndarray) -> Seen:
     value, log_out, log_cavity = line.look(at)
     log_cavity += np.log(width)
     log_mass = log_out + log_cavity
-    return Seen(nodes, width, value, log_mass, _most(line.out, nodes, width, value, log_cavity, log_mass))
+    most, jump = _most(line.out, nodes, width, value, log_cavity, log_mass)
+    return Seen(nodes, width, value, log_mass, most, edges_of(log_mass, jump))
 
 
 def _most(
     out: Output, nodes: np.ndarray, width: np.ndarray, value: np.ndarray, log_cavity: np.ndarray, log_mass: np.ndarray
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """The largest log mass ``(k, n)`` that each cell may have: what its node says, or the output may reach on the way to the next.
 
     Where the density bends within a cell, as on a needle or at a cliff, the cell and its neighbours are in doubt too.
+    And which pairs of neighbours ``(k - 1, n)`` the output jumps between.
     """
     beside = np.abs(np.diff(nodes, axis=0)) < 1.5 * width[1:]  # the next cell, and not one after a gap
-    k, r, low, high = _reached(out, value, beside)
+    k, r, low, high, jump = _reached(out, value, beside)
     most = log_mass.copy()
     if len(k):
         some, mode = out.some(r), out.peak()[0][r]
@@ -150,20 +158,20 @@ def _most(
         best = some.log_message(places).max(axis=0) + np.maximum(log_cavity[k, r], log_cavity[k + 1, r])
         np.maximum.at(most, (k, r), best)
         np.maximum.at(most, (k + 1, r), best)
-    both = beside[1:] & beside[:-1]
+    both = beside[1:] & beside[:-1] & ~(jump[1:] | jump[:-1])  # an edge hides no more than half a cell
     bent = both & (np.abs(log_mass[2:] - 2 * log_mass[1:-1] + log_mass[:-2]) > _BENT)
     if bent.any():
         peak = np.maximum(np.maximum(log_mass[2:], log_mass[:-2]), log_mass[1:-1]) + 2 * _HIDDEN
         peak = np.where(bent, peak, -np.inf)
         for part in (most[2:], most[1:-1], most[:-2]):
             np.maximum(part, peak, out=part)
-    return most
+    return most, jump
 
 
 def _reached(
     out: Output, value: np.ndarray, beside: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of neighbours (number, row) between which the output may come nearer to its message's mode, and how far it may go."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of neighbours (number, row) between which the output may come nearer to its message's mode, how far, and all jumps."""
     with np.errstate(over="ignore", invalid="ignore"):  # a step of 1e308 is a step all the same
         step = np.diff(value, axis=0)
         size = np.abs(step)
@@ -179,7 +187,7 @@ def _reached(
         low, high = np.minimum(value[1:], value[:-1]) - reach, np.maximum(value[1:], value[:-1]) + reach
         mode = out.peak()[0]  # NaN where there is none
         k, r = np.nonzero(beside & (turns | jump | ((low <= mode) & (high >= mode))))
-    return k, r, low[k, r], high[k, r]
+    return k, r, low[k, r], high[k, r], jump & beside & (size > _FLAT * size.max(axis=0))
 
 
 def cut(line: Line, seen: Seen, sums: Sums, size: int) -> tuple[Seen, np.ndarray]:
@@ -189,8 +197,10 @@ def cut(line: Line, seen: Seen, sums: Sums, size: int) -> tuple[Seen, np.ndarray
     """
     top = seen.log_mass.max(axis=0)
     hiding = seen.most > np.maximum(seen.log_mass + _HIDDEN, top - _DEEP)
+    hiding |= seen.edge > top - _SHARP
     massive = (seen.log_mass > top - _DEEP) | hiding
-    chosen = np.where((sums.doubt > ROUGH[0]) & (2 * massive.sum(axis=0) <= size), massive, hiding)
+    every = (sums.doubt > ROUGH[0] + 2 * sums.edges) & (2 * massive.sum(axis=0) <= size)
+    chosen = np.where(every, massive, hiding)
     score = np.where(chosen, seen.most, -np.inf)
     best = np.argsort(-score, axis=0, kind="stable")[: size // 2]
     n_cut = np.minimum(chosen.sum(axis=0), size // 2)
@@ -206,8 +216,8 @@ def cut(line: Line, seen: Seen, sums: Sums, size: int) -> tuple[Seen, np.ndarray
     gone = np.zeros_like(chosen)
     np.put_along_axis(gone, np.where(used, cell, 0), True, axis=0)
     gone[0] = (used & (cell == 0)).any(axis=0)
-    blank = [np.where(gone, -np.inf, a) for a in (seen.log_mass, seen.most)]
-    fresh = [np.where(used, a, -np.inf) for a in (new.log_mass, new.most)]
+    blank = [np.where(gone, -np.inf, a) for a in seen[3:]]
+    fresh = [np.where(used, a, -np.inf) for a in new[3:]]
     pairs = zip((*seen[:3], *blank), (*new[:3], *fresh), strict=True)
     return Seen(*(np.concatenate(pair) for pair in pairs)), n_cut == 0
 
@@ -218,6 +228,10 @@ def sum_up(line: Line, seen: Seen, to: str | None) -> Sums:
     w = np.exp(seen.log_mass - top)
     total = w.sum(axis=0)
     moved, variance, doubt = _moments(seen.nodes, w, total)
+    edges = np.zeros(len(top))
+    if np.isfinite(seen.edge).any():
+        edges = doubt_of_edges(np.exp(seen.edge - top) / total, (seen.nodes - moved) ** 2 / variance)
+        doubt += edges
     if to != line.port:
         y = line.out.look(seen.value)[0]
         doubt = np.maximum(doubt, _moments(y - y[np.argmax(w, axis=0), np.arange(len(top))], w, total)[2])
@@ -227,7 +241,7 @@ def sum_up(line: Line, seen: Seen, to: str | None) -> Sums:
     if more.any():
         log_most = np.where(more, seen.most - top, -np.inf)
         hidden = np.minimum(np.exp(np.minimum(log_most, 50.0)).sum(axis=0) / total, 1.0)
-    return Sums(w, top + np.log(total), moved, variance, doubt, hidden)
+    return Sums(w, top + np.log(total), moved, variance, doubt, hidden, edges)
 
 
 def aliased(line: Line, seen: Seen) -> np.ndarray:
