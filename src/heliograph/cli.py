@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,16 +24,67 @@ from heliograph.paper.running.parts import Store
 app = typer.Typer(help="Expectation propagation with messages learned just in time.", no_args_is_help=True)
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        Console().print(version("heliograph"), highlight=False)
+        raise typer.Exit
+
+
+def _file(path: Path | None) -> Path | None:
+    """A file that can be written, found out before hours of work and not after."""
+    if path is None or str(path) == "-":
+        return path
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; say which file")
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.absolute().parent}")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise typer.BadParameter(f"{path} cannot be written")
+    return path
+
+
+def _picture(path: Path) -> Path:
+    """A picture that can be written, in a format that can be drawn."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.filetypes
+    if path.suffix.removeprefix(".").lower() not in known:
+        raise typer.BadParameter(
+            f"{path.name} has no ending that says a format; choose one of {', '.join(sorted(known))}"
+        )
+    _file(path)
+    return path
+
+
+def _folder(path: Path) -> Path:
+    """A folder that exists or can be made; it is made when there is something to put into it."""
+    there = path.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "may not be written to" if there.is_dir() else "is a file"
+        raise typer.BadParameter(f"the folder {path} cannot be made: {there} {why}")
+    return path
+
+
 @app.callback()
-def _main() -> None:
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
     """Expectation propagation with messages learned just in time."""
 
 
 @app.command()
 def demo(
     quick: Annotated[bool, typer.Option(help="A smaller size.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("heliograph_demo.png"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    picture: Annotated[Path, typer.Option(callback=_picture, help="Where to write the picture.")] = Path(
+        "heliograph_demo.png"
+    ),
 ) -> None:
     """Solve ten related logistic regressions and one model with a factor that has no formula, all learned live."""
     from heliograph.paper.demo import TOLERANCE, run_demo
@@ -58,14 +110,17 @@ def demo(
 def reproduce(
     name: Annotated[str, typer.Argument(help="exp1, exp2, exp3, exp4, exp5, features, or all.")],
     full: Annotated[bool, typer.Option("--full", help="The paper's sizes: hours, not minutes.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     seeds: Annotated[
         int, typer.Option(min=1, help="How many seeds, from --seed on: medians and ranges are shown.")
     ] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="How many parts to work on at the same time.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder of results, figures and report.")] = Path("results"),
+    out: Annotated[Path, typer.Option(callback=_folder, help="Folder of results, figures and report.")] = Path(
+        "results"
+    ),
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the JSON here; - is standard output.", allow_dash=True)
+        Path | None,
+        typer.Option("--json", callback=_file, help="Also write the JSON here; - is standard output.", allow_dash=True),
     ] = None,
     splits: Annotated[
         Path | None,
@@ -78,6 +133,8 @@ def reproduce(
     silent = json_file is not None and str(json_file) == "-"
     console = Console(stderr=silent)
     wanted = None if methods is None else [m.strip() for m in methods.split(",") if m.strip()]
+    if methods is not None and not wanted:
+        raise typer.BadParameter("--methods names no method")
     try:
         runs = plan(choose(name), seed, full, wanted, problems, splits, seeds)
         outcomes, interrupted, errors = _follow(runs, Store(out / "parts"), jobs)
