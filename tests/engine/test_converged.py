@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import heliograph as hg
-from heliograph.engine.convergence import drifting, still_to_go
+from heliograph.engine.convergence import drifting, motion, still_to_go
 from heliograph.engine.pace import Pace
 from heliograph.oracles import ImportanceOracle
 
@@ -71,6 +71,19 @@ def test_a_belief_that_swings_and_calms_down_is_not_taken_for_one_that_speeds_up
     beliefs = [[hg.Gaussian(np.array([m, 0.0]), 1.0)] for m in means[::-1]]
     for jointly in (None, [True]):
         assert still_to_go(*beliefs, jointly) == pytest.approx(0.5 * (1e-4 * rate) ** 2, rel=1e-6)
+
+
+def test_moves_that_were_measured_are_not_measured_again():
+    """The last move and the one before it come from the records of their sweeps; improper beliefs have none."""
+    rng = np.random.default_rng(0)
+    new, old, older = ([hg.Gaussian(1e-3 * rng.standard_normal(5), 1.0 + 1e-3 * rng.random(5))] for _ in range(3))
+    nodes = hg.Model().gaussian("x", 0.0, variance=1.0, size=5).node
+    moves = tuple(motion([nodes], a, b).nats for a, b in ((new, old), (old, older)))
+    for jointly in ([False], [True]):
+        assert still_to_go(new, old, older, jointly, moves) == still_to_go(new, old, older, jointly)
+    improper = [hg.Gaussian.from_naturals((np.zeros(5), np.full(5, -1.0)))]
+    found = motion([nodes], improper, old)
+    assert found.broken and np.isinf(found.change) and found.nats == (None,)
 
 
 def test_a_belief_that_speeds_up_is_far_from_rest():

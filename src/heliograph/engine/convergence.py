@@ -22,7 +22,9 @@ _EVENLY = 0.75  # of the way that even moves in one direction would have gone, f
 _SLOWEST = 0.9999  # the rate of a belief that moves on without slowing down
 
 
-Nats = tuple[np.ndarray | None, ...]  # KL of every entry, by variable; None where nothing changed
+Nats = tuple[
+    np.ndarray | None, ...
+]  # KL of every entry, by variable; None where nothing changed, or a belief is improper
 
 
 class Motion(NamedTuple):
@@ -42,13 +44,14 @@ def motion(watched: Sequence[Node], new: Sequence[Family], old: Sequence[Family]
         if a is b:
             every.append(None)
             continue
-        nats = a.kl(b)
-        every.append(nats)
         proper = a.proper
         if not proper.all():
             broken |= bool((b.proper & ~proper).any())
             change, moving = np.inf, node.name
+            every.append(None)
             continue
+        nats = a.kl(b)
+        every.append(nats)
         largest = float(nats.max(initial=0.0))
         if math.isnan(largest):
             broken, largest = True, math.inf
