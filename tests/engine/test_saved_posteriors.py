@@ -62,6 +62,22 @@ def test_joint_draws_come_from_the_file_too(posterior: hg.Posterior, tmp_path) -
         read.covariance("a", "g")
 
 
+def test_draws_from_a_file_where_values_were_observed_or_equal_and_in_any_unit(tmp_path) -> None:
+    model = hg.Model()
+    a, b = model.gaussian("a", 0.0, sd=1e9), model.gaussian("b", 0.0, sd=1e-9)
+    c, d = model.gaussian("c", 0.0, sd=1.0), model.gaussian("d", 0.0, sd=1.0)
+    model.gaussian("sum", c + d, sd=1e-9, observed=1.0)  # c and d are one number but for rounding
+    model.gaussian("y", 1e-9 * a + 1e9 * b, sd=1.0, observed=[1.0, np.nan])
+    model.infer().save(tmp_path / "p.hg")
+    read = hg.load_posterior(tmp_path / "p.hg")
+    draws = read.sample(20_000, seed=0)
+    np.testing.assert_array_equal(draws["y"][:, 0], 1.0)
+    for name in "abcd":
+        assert np.std(draws[name]) == pytest.approx(read[name].sd, rel=0.02)
+    assert np.std(draws["c"] + draws["d"]) < 1e-6
+    assert np.corrcoef(draws["a"], draws["b"])[0, 1] == pytest.approx(-0.5, abs=0.03)
+
+
 def test_two_hundred_random_corruptions_are_all_noticed(posterior: hg.Posterior, tmp_path) -> None:
     rng, whole, damaged = np.random.default_rng(3), tmp_path / "p.hg", tmp_path / "q.hg"
     posterior.save(whole)

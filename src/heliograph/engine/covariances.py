@@ -12,14 +12,23 @@ from scipy.linalg import block_diag
 from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import rows_in_block
 from heliograph.engine.blocks.rows import joined
+from heliograph.engine.priors import Correlation, correlation_of
 from heliograph.engine.reading import groups_of, readable_form
 from heliograph.errors import ModelError
 from heliograph.graph.records import Affine, Graph
 from heliograph.graph.variable import Variable
 
-__all__ = ["covariance_of", "joint_covariance"]
+__all__ = ["check_pair", "covariance_of", "joint_correlation", "joint_covariance"]
 
 _MOST = 3000  # scalars whose joint covariance is written down: 72 MB
+
+
+def check_pair(a: Any, b: Any) -> None:
+    """Raise if these are not two Gaussian variables or expressions."""
+    for x in (a, b):
+        if not isinstance(x, Variable) or not x.family.gaussian:
+            got = f", not {x!r}" if isinstance(x, str) else ""
+            raise ModelError(f"a covariance is asked of two Gaussian variables or expressions{got}")
 
 
 def covariance_of(
@@ -78,6 +87,16 @@ def joint_covariance(
         names += [n.name for n in inside]
         parts.append(factor.system.covariance(rows, rows, joint.solution))
     return (names, np.asarray(block_diag(*parts))) if names else None
+
+
+def joint_correlation(graph: Graph, joints: Iterable[tuple[BlockFactor, Joint | None]]) -> Correlation | None:
+    """The correlations of what blocks hold of the user's variables; None where they are too many, or none."""
+    found = joint_covariance(graph, joints)
+    if found is None:
+        return None
+    nodes = {n.name: n for n in graph.nodes if n.given}
+    sizes = {k: (nodes[k].size * (nodes[k].dimension or 1), nodes[k].dimension or 1) for k in found[0]}
+    return correlation_of(found[1], sizes)
 
 
 def _connected(graph: Graph, groups: list[np.ndarray], a: Affine, b: Affine) -> bool:

@@ -14,7 +14,7 @@ from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
 from heliograph.engine.blocks.system import Error
 from heliograph.engine.compiled import CompiledModel
-from heliograph.engine.covariances import covariance_of, joint_covariance
+from heliograph.engine.covariances import check_pair, covariance_of, joint_correlation, joint_covariance
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.plates import Exchange
 from heliograph.engine.predicting import (
@@ -27,6 +27,7 @@ from heliograph.engine.predicting import (
     predicted,
     sampled,
 )
+from heliograph.engine.priors import Priors
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
 from heliograph.engine.saving import save_posterior
@@ -179,9 +180,8 @@ class Posterior(ReadablePosterior):
         >>> print(f"{model.infer().covariance(a, b):.6f}")
         -0.333333
         """
+        check_pair(a, b)
         for x in (a, b):
-            if not getattr(getattr(x, "family", None), "gaussian", False):
-                raise ModelError("a covariance is asked of two Gaussian variables or expressions")
             self._check_model(x)
         return covariance_of(self._graph, self._joints(), lambda: self._groups, self.__getitem__, a, b)
 
@@ -213,7 +213,8 @@ class Posterior(ReadablePosterior):
     def as_prior(self) -> Mapping[str, Family]:
         """The beliefs of the user's unobserved variables by name, to be the priors of the next batch.
 
-        Use one as ``model.gaussian("w", posterior.as_prior()["w"])`` or with ``model.variable``.
+        Use one as ``model.gaussian("w", posterior.as_prior()["w"])`` or with ``model.variable``. Taking two that are
+        correlated warns: as priors of their own they are independent.
         """
         priors: dict[str, Family] = {}
         for node in self._graph.nodes:
@@ -222,7 +223,7 @@ class Posterior(ReadablePosterior):
                 if not np.all(belief.proper):
                     raise ModelError(f"the belief of {node.name!r} is improper and cannot be a prior")
                 priors[node.name] = belief
-        return priors
+        return Priors(priors, lambda: joint_correlation(self._graph, self._joints()))
 
     # ---- draws and predictions ----------------------------------------------------------------------------------
     def sample(

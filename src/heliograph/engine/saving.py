@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.engine.nested.marginal import Marginal
+from heliograph.engine.priors import Correlation, Priors, correlation_of, lengths_of
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.trace import Trace
 from heliograph.errors import FileFormatError, ModelError
@@ -108,7 +109,13 @@ class SavedPosterior(ReadablePosterior):
     def as_prior(self) -> Mapping[str, Family]:
         """The beliefs by name, to be the priors of the next batch; mixtures by their means and variances."""
         read = {k: b.projected() if isinstance(b, Mixture) else b for k, b in self._beliefs.items()}
-        return {k: b for k, b in read.items() if isinstance(b, Family)}
+        return Priors({k: b for k, b in read.items() if isinstance(b, Family)}, self._correlation)
+
+    def _correlation(self) -> Correlation | None:
+        if self._joint is None:
+            return None
+        lengths = lengths_of({k: self._beliefs[k] for k in self._joint_names})
+        return correlation_of(self._joint, {k: (np.size(self._beliefs[k].mean), d) for k, d in lengths.items()})
 
     def covariance(self, a: str, b: str) -> np.ndarray:
         """The joint covariance of two variables by name, each flattened."""
@@ -132,7 +139,7 @@ class SavedPosterior(ReadablePosterior):
         found: dict[str, np.ndarray] = {}
         if self._joint is not None:
             mean = np.concatenate([np.reshape(self._beliefs[k].mean, -1) for k in self._joint_names])
-            draws = rng.multivariate_normal(mean, self._joint, size, method="cholesky", check_valid="ignore")
+            draws = mean + rng.standard_normal((size, len(mean))) @ _root(self._joint).T
             for name in self._joint_names:
                 found[name] = draws[:, self._place(name)].reshape(size, *np.shape(self._beliefs[name].mean))
         for name, belief in self._beliefs.items():
@@ -142,6 +149,14 @@ class SavedPosterior(ReadablePosterior):
 
     def __repr__(self) -> str:
         return f"SavedPosterior({', '.join(self._beliefs)}; {'converged' if self.converged else 'not converged'})"
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """A square root of a covariance whose entries may be known, or equal to one another, and of any unit."""
+    sd = np.sqrt(np.diagonal(covariance))
+    unit = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(covariance / unit[:, None] / unit)
+    return sd[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))  # below 0 by rounding alone
 
 
 def _graph(beliefs: Mapping[str, Any], described: Sequence[Mapping[str, Any]]) -> Graph:

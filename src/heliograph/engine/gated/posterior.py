@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from heliograph.engine.covariances import check_pair
 from heliograph.engine.gated.branch import Branch, mixed_log_likelihood, posterior_of, predicted_by
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting import Prediction, check_draws
+from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.showing import digests_of
@@ -161,6 +163,7 @@ class GatedPosterior(ReadablePosterior):
 
     def covariance(self, a: Variable, b: Variable) -> np.ndarray:
         """The joint covariance of two variables or expressions, given that a branch holds that has both."""
+        check_pair(a, b)
         for x in (a, b):
             self._checked(x)
         there = [k for k in self._having(a) if k.has(b)]
@@ -183,7 +186,8 @@ class GatedPosterior(ReadablePosterior):
     def as_prior(self) -> Mapping[str, Family]:
         """The members with the means and variances of the user's unobserved variables by name, for the next batch."""
         beliefs = {name: self[name] for name in self}
-        return {k: b.projected() if isinstance(b, Mixture) else b for k, b in beliefs.items()}
+        read = {k: b.projected() if isinstance(b, Mixture) else b for k, b in beliefs.items()}
+        return Priors(read, lambda: correlation_of_draws(self.sample(DRAWS, list(read)), lengths_of(read)))
 
     def sample(
         self, size: int = 1000, variables: Sequence[str | Variable] | None = None, *, seed: Any = 0

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from heliograph.engine.covariances import check_pair
 from heliograph.engine.nested.integrating import Whole
 from heliograph.engine.nested.marginal import Marginal
 from heliograph.engine.nested.points import Point
@@ -16,6 +17,7 @@ from heliograph.engine.nested.records import Integration
 from heliograph.engine.nested.shares import Share, shares_of
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting import Prediction, Script, Source, check_draws, joined_predictions, predicted
+from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
 from heliograph.engine.readable import ReadablePosterior
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
@@ -178,6 +180,7 @@ class IntegratedPosterior(ReadablePosterior):
 
     def covariance(self, a: Variable, b: Variable) -> np.ndarray:
         """The joint covariance of two variables or expressions: that at each value, and that of their means between values."""
+        check_pair(a, b)
         for x in (a, b):
             self._check(x.model.graph, x.name)
         inside: list[np.ndarray] = []
@@ -203,7 +206,8 @@ class IntegratedPosterior(ReadablePosterior):
             raise ModelError(
                 f"the joint belief of the long vector {long[0]!r} over hyper-parameters is no prior; read its mean and sd"
             )
-        return {name: self[name].projected() for name in names}
+        read = {name: self[name].projected() for name in names}
+        return Priors(read, lambda: correlation_of_draws(self.sample(DRAWS, names), lengths_of(read)))
 
     # ---- for people ---------------------------------------------------------------------------------------------
     @property
