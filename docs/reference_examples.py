@@ -124,7 +124,7 @@ print(model.infer(tolerance=1e-4, max_sweeps=50).status)""",
     "Model.laplace": """
 m = hg.Model()
 z = m.gaussian("z", 0.0, sd=5.0)
-m.laplace("y", z, 0.5, observed=[1.0, 1.2, 9.0])
+m.laplace("y", z, 0.5, observed=[1.0, 1.2, 1.6, 9.0])
 print(m.infer()[z])""",
     "Model.lkj": """
 m = hg.Model()

@@ -71,6 +71,11 @@ CLAIMS = {
         {"mean": 0.16, "spread": 0.16, "evidence": 0.1},  # chosen after seeing .143: the check warns beyond .13
         "two scalars that meet in several rows are joint, but their posterior is bent: beyond this limit a warning must say so",
     ),
+    "program": Claim(
+        # what the run's own check by weighted draws says of itself, .1 beyond its noise, and the noise of the truth's own draws
+        {"mean": 0.2, "spread": 0.2, "evidence": 0.35},
+        "statements of every kind about up to four numbers: beyond these limits a warning must say so",
+    ),
     "rewritten": Claim({"nats": 2e-3}, "each of the two forms may be off by the default `tolerance`"),
     "hierarchical: groups": Claim(
         {"mean": 0.1, "spread": 0.12, "evidence": 0.12}, "an unknown precision over three to six effects"

@@ -16,7 +16,7 @@ from scipy.special import comb, expit, gammaln, log_expit, log_ndtr, logsumexp, 
 
 from benchmarks.truth.world import Truth, World, literal, rounded
 
-__all__ = ["random_effects"]
+__all__ = ["LIKELIHOODS", "random_effects"]
 
 _A, _T, _H = 81, 641, 61  # nodes of the intercept, of an effect over its scale, of the log scale
 _DEEP = 45.0  # nats below the top: less is nothing
@@ -36,7 +36,7 @@ def random_effects(rng: np.random.Generator, kind: str, seed: int) -> World:
     g, offset = rng.integers(0, groups, n), rounded(rng.standard_normal(n) * rng.choice([0.0, 0.5]), 3)
     wide, scale, unknown = float(rng.choice([0.5, 1.0, 3.0])), float(rng.choice([0.3, 1.0])), rng.random() < 0.3
     a, u = rng.normal(0, min(wide, 1.0)), rng.normal(0, scale, groups)
-    likelihood = _LIKELIHOODS[seed % len(_LIKELIHOODS)](rng, a + u[g] + offset)
+    likelihood = LIKELIHOODS[seed % len(LIKELIHOODS)](rng, a + u[g] + offset)
     lines = ["m = hg.Model()", f'a = m.gaussian("a", 0.0, sd={wide})',
              *(['h = m.half_normal("h", 1.0)'] if unknown else []),
              f'u = m.gaussian("u", 0.0, sd={"h" if unknown else scale}, size={groups})',
@@ -195,6 +195,6 @@ def _ordinal(rng: np.random.Generator, z: np.ndarray) -> _Likelihood:
     return _Likelihood(f'm.ordinal("y", z, {literal(cuts)}, link="{link}", observed={literal(y)})', log_density)
 
 
-_LIKELIHOODS: tuple[Callable[[np.random.Generator, np.ndarray], _Likelihood], ...] = (
+LIKELIHOODS: tuple[Callable[[np.random.Generator, np.ndarray], _Likelihood], ...] = (
     _gaussian, _censored, _student, _laplace, _labels, _poisson, _binomial, _negative_binomial, _lifetimes, _ordinal,
 )  # fmt: skip

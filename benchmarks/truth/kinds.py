@@ -14,6 +14,7 @@ from benchmarks.truth import (
     impossible,
     linear,
     metamorphic,
+    programs,
     shared,
     single,
     stored,
@@ -47,6 +48,7 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "box pair": boxes.box_pair,
     "box loop": boxes.box_loop,
     "noisy box": boxes.noisy_box,
+    "program": programs.program,
     "rewritten": metamorphic.rewritten,
     "hierarchical": stored.hierarchical,
 }

@@ -40,6 +40,7 @@ class Curved(NamedTuple):
     names: str
     ratio: float  # of the standard deviation that was found to EP's; NaN where the draws were too unlike the posterior
     shift: float  # of the mean, in standard deviations
+    evidence: float = 0.0  # what must be added to EP's, as far as that is known
 
 
 def curved_sites(compiled: CompiledModel, tables: Tables, boxes: bool = True) -> list[Curved]:

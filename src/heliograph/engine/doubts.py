@@ -18,6 +18,7 @@ from heliograph.numerics.checks import listed
 __all__ = ["warn_of_doubts"]
 
 _NAMED = 6  # variables that a sentence names
+_NATS = 0.1  # of the evidence, from which on it is named
 _CALLER = 5  # frames from a warning to the line that called `infer`
 
 
@@ -61,13 +62,14 @@ def warn_of_doubts(
 
 
 def _of_curved(one: Curved) -> str:
-    meet = "meet in products, maxima, mixtures or functions that bend their posterior"
-    beginning = f"{one.names} {meet}, which EP takes for Gaussian: "
+    why = "few strong factors, or products, maxima, mixtures or functions that bend their posterior"
+    beginning = f"the belief of {one.names} is not what the model says ({why}, which EP takes for Gaussian): "
     if np.isnan(one.ratio):
         return beginning + "draws of it are too unlike the posterior to say how wrong that is; compare with a sampler"
+    evidence = f", and the log evidence {one.evidence:+.2g} nats" if abs(one.evidence) > _NATS else ""
     return beginning + (
         f"by weighted draws a standard deviation is {one.ratio:.2g} times what EP says, and a mean {one.shift:.2g} standard "
-        "deviations off"
+        f"deviations off{evidence}"
     )
 
 

@@ -32,18 +32,15 @@ _RELATIVE = 1e-9  # of the evidence itself, that rounding may cost besides
 def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) -> float:
     """``log`` of the probability of everything observed, as EP (or power EP) estimates it.
 
-    It is NaN, and a warning says so, where messages are so narrow that double precision does not resolve it, and where a block
-    was only estimated.
+    It is NaN, and a warning says so, where messages are so narrow that double precision does not resolve it, where a block was
+    only estimated, and where the integral of a factor diverges.
     """
     tables = exchange.tables
     if any(plate.factor.refused is not None for plate in plates if isinstance(plate, BlockPlate)):
-        warnings.warn(
+        return _unknown(
             "there is no log evidence: a block of variables was too large to be solved jointly, and its determinant is not known; "
-            "a larger budget= solves it, structure='factorised' gives the evidence of factorised messages",
-            AccuracyWarning,
-            stacklevel=3,
+            "a larger budget= solves it, structure='factorised' gives the evidence of factorised messages"
         )
-        return np.nan
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is looked at in the end
         centres = _centres(graph, plates, tables)
         total, rounding = 0.0, _rounding(graph, tables, centres)
@@ -60,15 +57,23 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
         at = EvidencePoint(exchange, centres)
         for plate in plates:
             total += plate.log_evidence(at)
-    if np.isnan(total) or rounding > _UNRESOLVED + _RELATIVE * abs(total):
-        warnings.warn(
-            "the log evidence is lost to rounding: some variances are too small, or values too large, for double precision; "
-            "choose units in which the values are near 1, or larger variances",
-            AccuracyWarning,
-            stacklevel=3,
+    if np.isposinf(total):
+        return _unknown(
+            "there is no log evidence: where this run came to rest, messages that are no distributions meet in a factor whose "
+            "integral diverges; other priors, damping= or another schedule= may come to rest elsewhere"
         )
-        return np.nan
+    if np.isnan(total) or rounding > _UNRESOLVED + _RELATIVE * abs(total):
+        return _unknown(
+            "the log evidence is lost to rounding: some variances are too small, or values too large, for double precision; "
+            "choose units in which the values are near 1, or larger variances"
+        )
     return total
+
+
+def _unknown(why: str) -> float:
+    """NaN, and a warning that says why."""
+    warnings.warn(why, AccuracyWarning, stacklevel=4)
+    return np.nan
 
 
 def _centres(graph: Graph, plates: Sequence[PlateKind], tables: Tables) -> dict[int, np.ndarray]:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from heliograph.engine.compiled import compile_model
 from heliograph.engine.contradictions import check_possible
-from heliograph.engine.curved import curved_sites
 from heliograph.engine.doubts import warn_of_doubts
 from heliograph.engine.gated.inference import infer_gated
 from heliograph.engine.gated.posterior import GatedPosterior
@@ -23,6 +22,7 @@ from heliograph.engine.progress import shown
 from heliograph.engine.run import Run
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.warm import warm_messages
+from heliograph.engine.weighed import bent_beliefs
 from heliograph.errors import ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -98,7 +98,7 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
         check_possible(run.compiled.graph, run.compiled.plates, run.tables)
         posterior = run.posterior(info, converged, options.audit)
         asked = run.trace.n_asked > 0  # functions that were known before are not evaluated again
-        curved = curved_sites(run.compiled, run.tables, asked) if converged else ()
+        curved = bent_beliefs(run.compiled, run.tables, lambda: posterior.log_evidence, asked) if converged else ()
         overlaps = overlapping(run.compiled.graph, run.tables)
     warn_of_doubts(run.compiled.graph, posterior, options.tolerance, curved, overlaps)
     return posterior

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, cast
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.gaussian_precision import GaussianPrecision
@@ -48,8 +48,14 @@ class StudentT(Factor):
         return mean + scale * rng.standard_t(dof, mean.shape), mean, np.broadcast_to(spread, mean.shape)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
-        """``log`` of the integral over both ends."""
-        return self._tilt(incoming).log_z
+        """``log`` of the integral over both ends; of two known ones the density."""
+        x, mean = as_plate(self, incoming, ("x", "mean"))
+        if not (x.is_point & mean.is_point).all():
+            return self._tilt(incoming).log_z
+        scale, dof = as_data(self, incoming, "scale"), as_data(self, incoming, "dof")
+        gap = (x.mean - mean.mean) / scale
+        constant = gammaln(0.5 * dof + 0.5) - gammaln(0.5 * dof) - 0.5 * np.log(np.pi * dof) - np.log(scale)
+        return constant - 0.5 * (dof + 1.0) * np.log1p(gap**2 / dof)
 
     def log_z_slopes(self, incoming: Incoming) -> dict[str, np.ndarray]:
         """By the scale and the degrees of freedom: what the Gamma density of the precision changes by, averaged over the tilt."""

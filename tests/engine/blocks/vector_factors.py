@@ -49,6 +49,9 @@ class Softmax(Factor):
         x, w = np.polynomial.hermite_e.hermegauss(self.n_nodes)
         grid = np.array(list(product(x, repeat=z.dimension)))
         log_w = np.array([np.log(c).sum() for c in product(w / w.sum(), repeat=z.dimension)])
+        if z.is_point.all():
+            points = z.mean[:, None, :]
+            return points, np.ones(points.shape[:2]), log_softmax(z.mean, axis=-1)[np.arange(len(y)), y]
         points = z.mean[:, None, :] + grid @ np.swapaxes(np.linalg.cholesky(z.covariance), 1, 2)
         log_p = log_softmax(points, axis=-1)[np.arange(len(y)), :, y] + log_w
         log_z = logsumexp(log_p, axis=1)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.engine.blocks.rows import Rows, image, joined, pull
+from heliograph.engine.blocks.rows import Rows, image, joined, over, pull
 
-__all__ = ["Block", "Known", "components", "joined_known", "known_log_density", "known_shift"]
+__all__ = ["Block", "Known", "components", "joined_known", "known_log_density", "known_log_density_at", "known_shift"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -49,6 +49,15 @@ def known_log_density(known: Sequence[Known], mean: np.ndarray) -> float:
     for rows, weight, _ in known:
         gap = rows.constant + image(rows, mean)
         total += 0.5 * float(np.log(weight).sum() - len(gap) * _LOG_2PI - (weight * gap) @ gap)
+    return total
+
+
+def known_log_density_at(known: Sequence[Known], values: np.ndarray) -> np.ndarray:
+    """As `known_log_density`, at draws (N, S) of the base scalars."""
+    total = np.zeros(values.shape[1])
+    for rows, weight, _ in known:
+        gap = over(rows, values) + rows.constant[:, None]
+        total += 0.5 * (float(np.log(weight).sum() - len(gap) * _LOG_2PI) - weight @ gap**2)
     return total
 
 

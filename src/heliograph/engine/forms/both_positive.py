@@ -35,6 +35,9 @@ class BothPositive(Factor):
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the probability that both hold."""
+        x, sign = incoming["x"], np.asarray(incoming["sign"], dtype=float)
+        if x.is_point.all():
+            return np.where((sign * x.mean > 0).all(axis=1), 0.0, -np.inf)
         found, _, good = self._tilted(incoming)
         return np.where(good, found.log_mass, np.inf)
 

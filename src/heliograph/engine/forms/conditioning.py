@@ -83,8 +83,12 @@ class ConditionedForm(Factor):
         if to != self.port:
             belief = self.factor.belief(to, at_nodes)
             statistics = [_mean(rule, s, shape) for s in belief.expected_statistics()]
-            made = type(belief).from_statistics(*(np.where(_wide(good, s), s, 0.5) for s in statistics))
-            return (made / incoming[to]).where(good, incoming[to].as_uniform())
+            known = good & np.all([np.isfinite(s).reshape(len(s), -1).all(axis=1) for s in statistics], axis=0)
+            made = type(belief).from_statistics(*(np.where(_wide(known, s), s, 0.5) for s in statistics))
+            lost = type(belief).from_naturals(
+                tuple(np.full_like(a, np.nan) for a in made.naturals)
+            )  # costs its own row
+            return (made / incoming[to]).where(known, lost.where(good, incoming[to].as_uniform()))
         first = self.factor.belief(self.joined[0], at_nodes)
         mean1, x2 = first.mean.reshape(shape), rule.x
         means = np.stack([rule.mean(mean1), rule.mean(x2)], axis=1)

@@ -160,4 +160,5 @@ def _warn(whole: Whole, doubts: str, options: InferOptions) -> None:
         warnings.warn(doubts, AccuracyWarning, stacklevel=5)
     best = max(whole.points, key=lambda p: p.log_density)
     if best.posterior is not None and best.graph is not None and best.posterior.converged:
-        warn_of_doubts(best.graph, best.posterior, options.tolerance)
+        curved = () if best.bent is None or options.correct else best.bent()
+        warn_of_doubts(best.graph, best.posterior, options.tolerance, curved)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.compiled import compile_model, with_joint_parts
+from heliograph.engine.curved import Curved
 from heliograph.engine.nested.correcting import corrected_log_evidence
 from heliograph.engine.nested.frozen import Frozen
 from heliograph.engine.options import InferOptions
@@ -20,6 +21,7 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
 from heliograph.engine.stopping import after, changed_less_than
 from heliograph.engine.tables import Snapshot
+from heliograph.engine.weighed import bent_beliefs
 from heliograph.errors import HeliographError, ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -50,11 +52,16 @@ class Point:
     posterior: Posterior | None = None
     graph: Graph | None = None  # of the run
     corrected: Callable[[], float] | None = None  # the log evidence by importance sampling
+    bent: Callable[[], list[Curved]] | None = None  # the unknowns whose belief weighted draws do not confirm
 
     @property
     def good(self) -> bool:
         """Whether EP gave an answer."""
         return bool(np.isfinite(self.log_density))
+
+
+def _bent(run: Run, posterior: Posterior) -> Callable[[], list[Curved]]:
+    return lambda: bent_beliefs(run.compiled, run.tables, lambda: posterior.log_evidence)
 
 
 def values_of(hypers: Sequence[Hyper], u: np.ndarray) -> dict[str, np.ndarray]:
@@ -185,7 +192,7 @@ class Evaluator:
         if not np.isfinite(log_evidence):
             return nothing
         point = Point(u, log_evidence + log_prior(self.hypers, u), nothing.gradient, None, model, posterior)
-        point = replace(point, graph=run.compiled.graph, corrected=self._corrected(run))
+        point = replace(point, graph=run.compiled.graph, corrected=self._corrected(run), bent=_bent(run, posterior))
         if not gradient:
             return point
         derivatives = self._derivatives if first else self._slope

@@ -27,6 +27,9 @@ def exponential_tilt(m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray)
     `log_z` is that of the factor divided by its value at the peak: the caller knows how to write that value without
     cancellation. v may be 0; the peak is then the point itself.
     """
+    if not v.any():
+        at = r * np.exp(np.minimum(m, 600.0))  # impossible long before it overflows
+        return Tilt(np.zeros(m.size), m, np.ones(m.size), a - at, -at), m
     parts = [_Rows(m[i], v[i], a[i], r[i]).tilt() for i in integral_chunks(m.size)]
     tilts, peaks = zip(*parts, strict=True)
     return Tilt(*(np.concatenate(field) for field in zip(*tilts, strict=True))), np.concatenate(peaks)
@@ -34,6 +37,8 @@ def exponential_tilt(m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray)
 
 def exponential_gap(m: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tilted ``E z`` and ``log E exp(z) - E z``, the latter without cancellation."""
+    if not v.any():
+        return m, np.zeros(m.size)
     parts = [_Rows(m[i], v[i], a[i], r[i], lift=1.0).gap() for i in integral_chunks(m.size)]
     mean, gap = (np.concatenate(field) for field in zip(*parts, strict=True))
     return mean, gap

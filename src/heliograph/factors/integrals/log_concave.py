@@ -37,6 +37,9 @@ def log_concave_tilt(m: np.ndarray, v: np.ndarray, curve: Curve, rise: Rise | No
     >>> t.mean.round(12), t.ratio.round(12)
     (array([1.]), array([0.5]))
     """
+    if not v.any():
+        value, slope, bend = curve(m, np.arange(m.size))
+        return Tilt(value, m, np.ones(m.size), slope, bend)
     parts = [_rows(m[i], v[i], np.arange(m.size)[i], curve, rise) for i in integral_chunks(m.size)]
     return Tilt(*(np.concatenate(field) for field in zip(*parts, strict=True)))
 

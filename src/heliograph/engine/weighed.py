@@ -1,0 +1,201 @@
+# pyright: basic
+"""Whether a belief of few unknowns can be trusted: draws of it, weighed by the model itself (docs/decisions/0066).
+
+EP replaces every factor that is not Gaussian by a site. Where few strong factors decide, where unknowns meet in products, maxima,
+squares or scales, or where a statement is made twice, its fixed point is off by tenths of a standard deviation. A settled run of
+few unknowns and rows therefore draws from its own belief, weighs every draw by the joint density of the model over that of the
+belief, and compares the moments. Functions of unknowns are followed through to what is said of their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from heliograph.engine.blocks.dense import DenseSystem
+from heliograph.engine.blocks.records import known_log_density_at
+from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.curved import Curved, curved_sites
+from heliograph.engine.plates.block import BlockPlate
+from heliograph.engine.tables import Tables
+from heliograph.engine.weighed_plates import Drawn, said_of, scalar_form
+from heliograph.factors import Prior
+from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
+from heliograph.graph.records import Node, Plate
+from heliograph.numerics.special import logsumexp
+
+__all__ = ["bent_beliefs", "weighed_beliefs"]
+
+_SEED = 0  # of the draws, which are the check's own: the same run says the same
+_MOST_UNKNOWN = 20  # numbers: with more of them the draws would have to be many
+_MOST_ROWS = 200  # of factors: beyond them each says little, and looking would cost more than the run
+_DRAWS = 2000
+_EVALUATIONS = 100_000  # of factors, at most
+_OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
+_NATS = 0.2  # of the evidence
+_NOISE = 1.5  # over the root of the effective number of draws
+_WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in half of the draws
+_LOW = 0.03  # of the draws: with an effective number below this nothing was found out
+_STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
+_ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
+
+
+class _Weighed(NamedTuple):
+    """Draws, and the logarithms of their weights under the belief and under the model."""
+
+    drawn: Drawn
+    log_own: np.ndarray
+    log_model: np.ndarray
+    complete: bool  # whether the weights hold the whole model, so that their mean is its evidence
+
+
+def bent_beliefs(
+    compiled: CompiledModel, tables: Tables, log_evidence: Callable[[], float], boxes: bool = True
+) -> list[Curved]:
+    """The unknowns whose belief weighted draws do not confirm; `boxes`: those of black boxes too."""
+    weighed = weighed_beliefs(compiled, tables, log_evidence)
+    if weighed is not None and not compiled.learning_plates:
+        return weighed
+    return [*(weighed or ()), *curved_sites(compiled, tables, boxes)]
+
+
+def weighed_beliefs(compiled: CompiledModel, tables: Tables, log_evidence: Callable[[], float]) -> list[Curved] | None:
+    """The unknowns whose moments weighted draws do not confirm; None where the model is not one that is looked at."""
+    others = _others(compiled)
+    if others is None or not _worth_a_look(compiled, tables):
+        return None
+    if not all(tables.belief(node).proper.all() for node in others):
+        return None
+    with np.errstate(all="ignore"):
+        weighed = _weigh(compiled, tables, others)
+    if weighed is None or not np.isfinite(weighed.log_model).any():
+        return None
+    n = len(weighed.log_model)
+    weight, own = (np.exp(w - logsumexp(w)) for w in (weighed.log_model, weighed.log_own))
+    effective = 1.0 / np.sum(weight**2)
+    named = [n for n in compiled.graph.nodes if n.given and n.position in weighed.drawn.values]
+    if effective < _LOW * n:
+        return None
+    limit = _OFF + _NOISE / np.sqrt(effective)
+    found = [_judge(node, weighed.drawn.values[node.position], weight, own, limit) for node in named]
+    off = float(logsumexp(weighed.log_model) - np.log(n)) - log_evidence() if weighed.complete else 0.0
+    judged = [c for c in found if c is not None]
+    if not judged and abs(off) > _NATS + _NOISE / np.sqrt(effective):
+        judged = [Curved(", ".join(n.name for n in named[:3]), 1.0, 0.0)]
+    return [c._replace(evidence=off) for c in judged]
+
+
+# ---- which models -------------------------------------------------------------------------------------------------------
+def _others(compiled: CompiledModel) -> list[Node] | None:
+    """The unknowns to draw that are in no block; None where the model is too large, or of a kind that is not looked at."""
+    inside = {e.node for b in compiled.blocks for e in b.plate.edges.values()} | compiled.hidden
+    inside |= compiled.late  # nothing depends on what is not heard of before it is read
+    free = [n for n in compiled.graph.nodes if not n.fully_observed and n.position not in inside]
+    numbers = [n for n in free if n.family in (Gaussian, Gamma, Beta)]
+    n_numbers = sum(n.size for n in numbers) + sum(b.factor.block.n_columns for b in compiled.blocks)
+    fine = all(isinstance(b.factor.system, DenseSystem) and b.factor.refused is None for b in compiled.blocks)
+    vectors = any(n.family is MultivariateGaussian for n in free)
+    n_rows = sum(p.size for p in _plates(compiled))
+    if vectors or not fine or not 0 < n_numbers <= _MOST_UNKNOWN or not 0 < n_rows <= _MOST_ROWS:
+        return None
+    return numbers
+
+
+def _plates(compiled: CompiledModel) -> list[Plate]:
+    """The plates besides the blocks."""
+    return [p for p in compiled.graph.plates if not isinstance(compiled.plates[p.position], BlockPlate)]
+
+
+def _worth_a_look(compiled: CompiledModel, tables: Tables) -> bool:
+    """Whether EP may be off: several unknowns meet in a factor, or one hears of several factors, and of one much."""
+    nodes = compiled.graph.nodes
+    heard: dict[int, int] = {}  # rows that speak of a part
+    doubtful: set[int] = set()
+    for plate in _plates(compiled):
+        if isinstance(plate.factor, Prior):
+            continue
+        free = [(port, nodes[e.node]) for port, e in plate.edges.items() if not nodes[e.node].fully_observed]
+        free = [(port, node) for port, node in free if not node.family.discrete]
+        for port, node in free:
+            if len(free) > 1 and port == plate.factor.child:
+                continue  # what is made of others hears of them as if of a prior
+            part = _part(compiled, node)
+            heard[part] = heard.get(part, 0) + plate.size
+            if len(free) > 1 or _is_strong(plate, port, node, tables):
+                doubtful.add(part)
+    return any(heard[part] > 1 for part in doubtful)
+
+
+def _part(compiled: CompiledModel, node: Node) -> int:
+    """A number for the block of a node, or for the node by itself."""
+    for k, block in enumerate(compiled.blocks):
+        if node.position in block.factor.block.rows:
+            return -1 - k
+    return node.position
+
+
+def _is_strong(plate: Plate, port: str, node: Node, tables: Tables) -> bool:
+    """Whether one factor that is not Gaussian, or not conjugate, makes up much of what is known of an unknown."""
+    if node.dimension is not None:
+        return True
+    if node.family is not Gaussian:
+        return not plate.factor.how.get(port, "").startswith("closed form")
+    edge, sent = plate.edges[port], tables.sent[plate.position, port].naturals[-1]
+    variance = tables.belief(node).variance[edge.entries(plate.size)[: len(sent)]]
+    with np.errstate(invalid="ignore"):  # nothing times an infinite variance
+        return bool((np.abs(sent) * variance > _STRONG).any())
+
+
+# ---- draws and weights --------------------------------------------------------------------------------------------------
+def _weigh(compiled: CompiledModel, tables: Tables, others: list[Node]) -> _Weighed | None:
+    plates = [scalar_form(p) for p in _plates(compiled)]
+    n = min(_DRAWS, _EVALUATIONS // max(sum(p.size for p in plates), 1))
+    rng = np.random.default_rng(_SEED)
+    d = sum(b.factor.block.n_columns for b in compiled.blocks) + sum(o.size for o in others)
+    drawn = Drawn(compiled.graph, n, np.sqrt(1.0 + _WIDER / np.sqrt(d)))
+    for node in others:
+        drawn.add_node(node, tables.belief(node), rng)
+    for block in compiled.blocks:
+        joint = block.joint(tables)
+        if joint is None or joint.solution.n_free != block.factor.block.n_columns:
+            return None
+        drawn.add_block(block.factor.block, joint.solution, rng)
+    log_model, complete = np.zeros(n), True
+    for plate in plates:
+        said = said_of(plate, tables, drawn, plate.position in compiled.learning_plates)
+        if said is None:
+            return None
+        log_model += said.log_density
+        complete = complete and said.complete
+    log_belief, log_wide = drawn.log_densities()
+    for block in drawn.blocks:
+        log_model += known_log_density_at(block.block.known, block.base) + block.block.log_constant
+    mixed = np.logaddexp(log_belief, log_wide) - np.log(2.0)
+    return _Weighed(drawn, log_belief - mixed, np.where(np.isnan(log_model), -np.inf, log_model) - mixed, complete)
+
+
+# ---- judging ------------------------------------------------------------------------------------------------------------
+def _judge(node: Node, values: np.ndarray, weight: np.ndarray, own: np.ndarray, limit: float) -> Curved | None:
+    """The worst entry of a node whose moments are not those of its belief, beyond the noise."""
+    (mean, sd), (new_mean, new_sd) = (_moments(node, values, w) for w in (own, weight))
+    live = (sd > _ROUNDING * np.abs(mean)) & (new_sd > _ROUNDING * np.abs(mean))  # others were observed
+    if not live.any():
+        return None
+    shift = np.abs(new_mean - mean)[live] / sd[live]
+    log_ratio = np.log(new_sd[live] / sd[live])
+    if max(shift.max(), np.abs(log_ratio).max()) <= limit:
+        return None
+    return Curved(node.name, float(np.exp(log_ratio[np.abs(log_ratio).argmax()])), float(shift.max()))
+
+
+def _moments(node: Node, values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of every entry; of a positive one those of the Gamma with the same E x and E log x."""
+    values = values.reshape(-1, values.shape[-1])
+    mean = values @ weight
+    if issubclass(node.family, Gamma):
+        gap = np.maximum(np.log(mean) - np.log(values) @ weight, 1e-12)
+        shape = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
+        return mean, mean / np.sqrt(shape)
+    return mean, np.sqrt((values - mean[:, None]) ** 2 @ weight)

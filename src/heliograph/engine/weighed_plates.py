@@ -1,0 +1,248 @@
+# pyright: basic
+"""Draws of the unknowns of a model, node by node, and what every plate says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.engine.blocks.records import Block
+from heliograph.engine.blocks.rows import over
+from heliograph.engine.forms.product import JointProduct
+from heliograph.engine.plates.gathering import gather_all
+from heliograph.engine.tables import Tables
+from heliograph.factors import Factor, Prior, Product
+from heliograph.families import Beta, Family, Gamma, Gaussian
+from heliograph.graph.records import Graph, Node, Plate
+
+__all__ = ["BlockDraws", "Drawn", "Said", "said_of", "scalar_form"]
+
+_TINY = 1e-300
+_NUMBERS = (Gaussian, Gamma, Beta)
+
+
+class Said(NamedTuple):
+    """What a plate says of draws."""
+
+    log_density: np.ndarray  # (S,)
+    complete: bool  # whether all that it is about was drawn, or summed exactly
+
+
+class BlockDraws:
+    """Draws of the base scalars of one block; some of them are functions of others, and are put in when these are known."""
+
+    def __init__(self, block: Block, solution: Any, rng: np.random.Generator, n: int, width: float) -> None:
+        self.block, self.mean, self.root = block, solution.mean, solution.root
+        z = rng.standard_normal((len(self.mean), n))
+        z[:, n - n // 2 :] *= width
+        self.base = self.mean[:, None] + self.root @ z
+        self.free = np.ones(len(self.mean), dtype=bool)
+
+    def of(self, node: int, dimension: int | None) -> np.ndarray:
+        """Draws (m, S) of the entries of a node, (m, d, S) of vectors."""
+        rows = self.block.rows[node]
+        values = over(rows, self.base) + rows.constant[:, None]
+        return values if dimension is None else values.reshape(-1, dimension, values.shape[-1])
+
+    def fill(self, node: int, entries: np.ndarray, values: np.ndarray) -> bool:
+        """Put values in for the base scalars of a node; False where it has none of its own."""
+        columns = self.block.base.get(node)
+        if columns is None or (np.reshape(columns, -1)[entries] < 0).any():
+            return False
+        at = np.reshape(columns, -1)[entries]
+        self.base[at], self.free[at] = values, False
+        return True
+
+    def log_densities(self, width: float) -> tuple[np.ndarray, np.ndarray]:
+        """``log`` density of the base scalars that were drawn, under the belief and under the wider one."""
+        root = self.root[self.free]
+        lower = np.linalg.cholesky(root @ root.T)
+        z = np.linalg.solve(lower, self.base[self.free] - self.mean[self.free, None])
+        far, d = np.sum(z**2, axis=0), len(lower)
+        own = -0.5 * far - 0.5 * d * np.log(2 * np.pi) - np.log(np.diag(lower)).sum()
+        return own, own + 0.5 * far * (1.0 - 1.0 / width**2) - d * np.log(width)
+
+
+class Drawn:
+    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors. Half of them are wider than the belief."""
+
+    def __init__(self, graph: Graph, n: int, width: float) -> None:
+        self.graph, self.n, self.width = graph, n, width
+        self.values: dict[int, np.ndarray] = {}
+        self.blocks: list[BlockDraws] = []
+        self._at: dict[int, BlockDraws] = {}
+        self._alone: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # log densities of nodes in no block
+
+    def add_node(self, node: Node, belief: Family, rng: np.random.Generator) -> None:
+        """Draw a node by itself; entries that were observed are what they are."""
+        free = ~belief.is_point
+        values = np.empty((node.size, self.n))
+        values[~free] = belief.mean[~free, None]
+        narrow = belief[np.flatnonzero(free)]
+        wide = narrow ** (1.0 / self.width**2)
+        half = self.n // 2
+        drawn = np.concatenate([narrow.sample(rng, self.n - half), wide.sample(rng, half)])
+        values[free] = drawn.T if node.family is Gaussian else np.maximum(drawn.T, _TINY)
+        self.values[node.position] = values
+        at = values[free].T
+        self._alone[node.position] = narrow.log_density(at).sum(axis=1), wide.log_density(at).sum(axis=1)
+
+    def add_block(self, block: Block, solution: Any, rng: np.random.Generator) -> None:
+        """Draw the base scalars of one more block."""
+        made = BlockDraws(block, solution, rng, self.n, self.width)
+        self.blocks.append(made)
+        self._at |= dict.fromkeys(block.rows, made)
+        self._refresh(made)
+
+    def _refresh(self, block: BlockDraws) -> None:
+        for node in block.block.rows:
+            if not self.graph.nodes[node].fully_observed:
+                self.values[node] = block.of(node, self.graph.nodes[node].dimension)
+
+    def log_densities(self) -> tuple[np.ndarray, np.ndarray]:
+        """``log`` density of all that was drawn, under the belief and under the wider one."""
+        parts = [*self._alone.values(), *(b.log_densities(self.width) for b in self.blocks)]
+        zero = np.zeros(self.n)
+        return sum((p[0] for p in parts), zero), sum((p[1] for p in parts), zero)
+
+    def put(self, node: int, entries: np.ndarray, values: np.ndarray) -> bool:
+        """Record the values of a function; False where that cannot be."""
+        block = self._at.get(node)
+        if block is not None:
+            if not block.fill(node, entries, values):
+                return False
+            self._refresh(block)
+            return True
+        if len(entries) != self.graph.nodes[node].size or self.graph.nodes[node].observed is not None:
+            return False
+        self._alone.pop(node, None)
+        self.values[node] = np.empty_like(values)
+        self.values[node][entries] = values
+        return True
+
+
+def scalar_form(plate: Plate) -> Plate:
+    """The plate with its factor's own ports, where a run made a vector of some of them."""
+    if not plate.joined:
+        return plate
+    factor: Any = Product() if isinstance(plate.factor, JointProduct) else getattr(plate.factor, "factor", None)
+    if factor is None:
+        return plate
+    vector = plate.factor.port  # type: ignore[attr-defined]
+    edges = {k: e for k, e in plate.edges.items() if k != vector} | dict(plate.joined)
+    return replace(plate, factor=factor, edges={p: edges[p] for p in factor.ports if p in edges})
+
+
+def said_of(plate: Plate, tables: Tables, drawn: Drawn, learned: bool) -> Said | None:
+    """What a plate says of draws: its factor, or its messages where it has to be learned; None where that is not known."""
+    at = {port: _at(plate, port, drawn) for port in plate.edges}
+    at = {port: v for port, v in at.items() if v is not None}
+    if not at:
+        return _undrawn(plate, tables, drawn)
+    if learned or (plate.joined and plate.factor.learns):
+        return _of_messages(plate, tables, drawn)
+    rows = np.repeat(np.arange(plate.size), drawn.n)
+    incoming: dict[str, Any] = {p: d[rows] for p, d in plate.data.items()}
+    seen = True
+    for port, edge in plate.edges.items():
+        if port in at:
+            incoming[port] = type_of(drawn.graph, edge.node).point_mass(at[port])
+            continue
+        incoming[port] = tables.incoming(tables.graph.plates[plate.position], port, None)[rows]
+        exact = _summed_exactly(drawn.graph, plate, port)
+        if not exact and type_of(drawn.graph, edge.node).discrete and len(drawn.graph.edges_of(edge.node)) > 1:
+            return None  # messages to categories hold what these rows said of them, too
+        seen = seen and exact
+    factor = plate.factor
+    if isinstance(factor, Prior) and factor.fixed is not None:
+        factor = Prior(factor.fixed[rows])
+    done = _function(plate, factor, drawn, incoming, at)
+    if done is not None:
+        return Said(np.zeros(drawn.n), True) if done else None
+    log_z = factor.log_z(incoming).reshape(plate.size, drawn.n)
+    times = np.ones(plate.size) if plate.times is None else plate.times
+    return Said(times @ log_z, seen)
+
+
+def _undrawn(plate: Plate, tables: Tables, drawn: Drawn) -> Said:
+    """What a plate without a drawn unknown adds: a number, or nothing where others sum over what it makes."""
+    graph, plate = drawn.graph, tables.graph.plates[plate.position]
+    free = [e.node for e in plate.edges.values() if not graph.nodes[e.node].fully_observed]
+    if not free:
+        own = np.sum(plate.factor.log_z(gather_all(tables, plate)) * (1.0 if plate.times is None else plate.times))
+        return Said(np.full(drawn.n, own), True)
+    met = [p for p, _ in graph.edges_of(free[0]) if p.position != plate.position]
+    return Said(
+        np.zeros(drawn.n), len(free) == 1 and any(e.node in drawn.values for p in met for e in p.edges.values())
+    )
+
+
+def _summed_exactly(graph: Graph, plate: Plate, port: str) -> bool:
+    """Whether an unknown that was not drawn is met by one row of the plate, and by one other factor, which is its prior."""
+    edge = plate.edges[port]
+    if graph.nodes[edge.node].fully_observed:
+        return True
+    meets = graph.edges_of(edge.node)
+    others = [p for p, _ in meets if p.position != plate.position]
+    if len(meets) != 2 or len(others) != 1 or others[0].parts is not None:
+        return False
+    made = others[0].edges.get(others[0].factor.child)
+    known = all(graph.nodes[e.node].fully_observed for e in others[0].edges.values() if e.node != edge.node)
+    return made is not None and made.node == edge.node and edge.unique and not edge.shared and known
+
+
+def type_of(graph: Graph, node: int) -> type[Family]:
+    """The family of a node."""
+    return graph.nodes[node].family
+
+
+def _at(plate: Plate, port: str, drawn: Drawn) -> np.ndarray | None:
+    """Draws at a port, row by row and draw by draw; None where the node was not drawn."""
+    edge = plate.edges[port]
+    values = drawn.values.get(edge.node)
+    if values is None:
+        return None
+    picked = values[edge.entries(plate.size)]
+    if picked.ndim == 3:
+        return picked.transpose(0, 2, 1).reshape(-1, picked.shape[1])
+    return picked.reshape(-1)
+
+
+def _function(
+    plate: Plate, factor: Factor, drawn: Drawn, incoming: dict[str, Any], at: dict[str, np.ndarray]
+) -> bool | None:
+    """Compute what the plate makes, where its factor is a function of what was drawn; None where it is not one."""
+    edge = plate.edges.get(factor.child)
+    if edge is None or drawn.graph.nodes[edge.node].fully_observed:
+        return None
+    if drawn.graph.nodes[edge.node].family not in _NUMBERS:
+        return None
+    parents = [p for p in plate.edges if p != factor.child]
+    if not parents or any(not (p in at or incoming[p].point is not None) for p in parents):
+        return None
+    made = factor.message(factor.child, {**incoming, factor.child: incoming[factor.child].as_uniform()})
+    if made.point is None or not made.is_point.all():
+        return None
+    return drawn.put(edge.node, edge.entries(plate.size), made.point.reshape(plate.size, drawn.n))
+
+
+def _of_messages(plate: Plate, tables: Tables, drawn: Drawn) -> Said | None:
+    """A plate's own messages at draws, in the place of a factor that would have to be evaluated."""
+    total = np.zeros(drawn.n)
+    plate = tables.graph.plates[plate.position]
+    for port, edge in plate.edges.items():
+        values = drawn.values.get(edge.node)
+        if values is None:
+            continue
+        sent = tables.sent[plate.position, port]
+        if sent.point is not None:
+            return None
+        if edge.shared:
+            values = values[edge.entries(1)]
+        else:
+            values = values[edge.entries(plate.size)]
+        flat = values.transpose(2, 0, 1) if values.ndim == 3 else values.T
+        total = total + sent.log_density(flat).sum(axis=1)
+    return Said(total, False)

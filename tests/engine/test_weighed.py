@@ -1,0 +1,136 @@
+"""A settled run of few unknowns looks at itself: draws of its belief, weighed by the model, against integrals on grids."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import log_expit, log_ndtr
+
+import heliograph as hg
+from heliograph.errors import AccuracyWarning
+
+X = np.linspace(-12.0, 16.0, 28_001)
+
+
+def _moments(log_density):
+    top = log_density.max()
+    weight = np.exp(log_density - top)
+    log_z = np.log(weight.sum() * (X[1] - X[0])) + top
+    weight /= weight.sum()
+    mean = weight @ X
+    return mean, np.sqrt(weight @ (X - mean) ** 2), log_z
+
+
+def _ratio(text):
+    return float(re.search(r"standard deviation is ([\d.e+-]+) times", text).group(1))
+
+
+def _said(build):
+    model = hg.Model()
+    build(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        posterior = model.infer()
+    assert posterior.converged
+    return posterior, [str(w.message) for w in caught if issubclass(w.category, AccuracyWarning)]
+
+
+def test_labels_that_all_agree_are_said_with_the_true_ratio():
+    def build(m):
+        a = m.gaussian("a", -1.43, variance=9.0)
+        m.binomial("wins", [3, 2, 7, 1, 3], logit=2.0 * a, observed=[3, 2, 7, 1, 3])
+        m.bernoulli("y", probit=1.066 * a - 1.5, observed=1)
+
+    posterior, said = _said(build)
+    log_density = stats.norm.logpdf(X, -1.43, 3.0) + 16 * log_expit(2.0 * X) + log_ndtr(1.066 * X - 1.5)
+    _, sd, _ = _moments(log_density)
+    assert sd / posterior["a"].sd > 1.15
+    assert len(said) == 1 and _ratio(said[0]) == pytest.approx(sd / posterior["a"].sd, abs=0.08)
+
+
+def test_a_statement_made_three_times_is_said():
+    def build(m):
+        a = m.gaussian("a", 0.0, sd=3.0)
+        m.constrain(m.between(a + np.zeros(3), 0.26, 2.2))
+
+    posterior, said = _said(build)
+    inside = np.where((X > 0.26) & (X < 2.2), stats.norm.logpdf(X, 0.0, 3.0), -np.inf)
+    _, sd, _ = _moments(inside)
+    assert sd / posterior["a"].sd > 1.15
+    assert len(said) == 1 and _ratio(said[0]) == pytest.approx(sd / posterior["a"].sd, abs=0.08)
+
+
+def test_labels_behind_a_magnitude_are_followed_through():
+    def build(m):
+        a = m.gaussian("a", 0.0, sd=1.0)
+        m.gaussian("y", abs(a), sd=1.0, observed=[1.1, 2.3, 0.5])
+        m.bernoulli("label", logit=4.0 * a - 0.15, observed=[1, 1])
+
+    posterior, said = _said(build)
+    log_density = stats.norm.logpdf(X) + 2 * log_expit(4.0 * X - 0.15)
+    log_density += sum(stats.norm.logpdf(y, np.abs(X), 1.0) for y in (1.1, 2.3, 0.5))
+    _, sd, _ = _moments(log_density)
+    assert sd / posterior["a"].sd < 0.87
+    assert len(said) == 1 and _ratio(said[0]) == pytest.approx(sd / posterior["a"].sd, abs=0.08)
+
+
+def test_a_scale_times_a_vector_is_said_evidence_and_all():
+    y, x = np.array([-0.4346, -3.705, 0.2173, -2.03]), np.array([0.61, -3.0, -2.3, 0.84])
+
+    def build(m):
+        w, a, t = m.gaussian("w", -0.77, variance=0.301), m.gaussian("a", 0.0, sd=1.0), m.gamma("t", 1.5, 1.0)
+        m.student_t("y", t * (w + a * x), 1.0, 4.0, observed=y)
+
+    posterior, said = _said(build)
+    u, w, a = np.meshgrid(np.linspace(-9, 2.5, 116), np.linspace(-3.8, 2.2, 61), np.linspace(-5, 5, 101), indexing="ij")
+    log_density = (
+        stats.gamma.logpdf(np.exp(u), 1.5) + u + stats.norm.logpdf(w, -0.77, np.sqrt(0.301)) + stats.norm.logpdf(a)
+    )
+    for yi, xi in zip(y, x, strict=True):
+        log_density += stats.t.logpdf(yi, 4.0, np.exp(u) * (w + a * xi), 1.0)
+    log_z = np.log(np.exp(log_density).sum() * 0.1**3)
+    assert posterior.log_evidence - log_z > 0.3
+    assert len(said) == 1 and float(re.search(r"evidence (-[\d.]+) nats", said[0]).group(1)) == pytest.approx(
+        log_z - posterior.log_evidence, abs=0.12
+    )
+
+
+def test_what_stands_beside_a_scale_to_be_integrated_is_looked_at_too():
+    def build(m):
+        a, h = m.gaussian("a", -1.43, variance=9.0), m.half_normal("h", 1.0)
+        m.gaussian("z", m.gaussian("b", 0.0, sd=1.0), sd=h, observed=[0.3, 0.1])
+        m.binomial("wins", [3, 2, 7, 1, 3], logit=2.0 * a, observed=[3, 2, 7, 1, 3])
+
+    _, said = _said(build)
+    assert any(text.startswith("the belief of a ") for text in said)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 30])
+def test_ordinary_models_are_not_warned_of(n):
+    rng = np.random.default_rng(n)
+    z = rng.standard_normal(n)
+
+    def build(m):
+        a, b = m.gaussian("a", 0.0, sd=1.0), m.gaussian("b", 0.0, sd=1.0)
+        m.bernoulli("y", logit=a + b * z, observed=rng.random(n) < 0.5)
+        m.poisson("count", log_rate=0.5 * a, observed=[1, 2])
+        m.poisson("other", m.gamma("g", 2.0, 1.0), observed=[np.nan, 3])
+        m.bernoulli("unseen", probit=b, observed=[np.nan, 1])
+
+    posterior, said = _said(build)
+    assert said == []
+    assert np.isfinite(posterior.log_evidence)
+
+
+def test_gaussian_rows_beside_a_label_and_missing_entries_give_the_evidence_of_the_grid():
+    def build(m):
+        a = m.gaussian("a", 0.3, sd=1.2)
+        m.gaussian("y", a, sd=0.7, observed=[1.0, np.nan])
+        m.bernoulli("label", logit=a, observed=[1, 0, np.nan])
+
+    posterior, said = _said(build)
+    log_density = stats.norm.logpdf(X, 0.3, 1.2) + stats.norm.logpdf(1.0, X, 0.7) + log_expit(X) + log_expit(-X)
+    assert posterior.log_evidence == pytest.approx(_moments(log_density)[2], abs=0.02)
+    assert said == []
