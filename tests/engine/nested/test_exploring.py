@@ -120,14 +120,53 @@ def test_two_separated_modes_are_both_integrated(gap, share, narrow):
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_error_estimate_is_of_the_size_of_the_error(d):
+    least = np.array([5e-4, 2e-3, 2e-3])  # what is below these counts as these
     ratios = []
-    for seed in range(4):
+    for seed in range(900, 912):
         rng = np.random.default_rng(seed)
-        shapes = rng.uniform(1.0, 3.0, d)
-        mix = np.eye(d) + 0.3 * rng.normal(size=(d, d))
-        whole = explore(Known(log_gammas(shapes, mix)[0], d))
-        ratios.append(estimated_error(whole).log_evidence / max(abs(whole.log_mass), 5e-4))
-    assert 1 / 3 < np.exp(np.mean(np.log(ratios))) < 3
+        shapes, mix = np.exp(rng.uniform(0.0, np.log(8.0), d)), np.eye(d) + 0.3 * rng.normal(size=(d, d))
+        log_density, mean, sd = log_gammas(shapes, mix)
+        whole = explore(Known(log_density, d))
+        found = whole.weights @ whole.u
+        spread = np.sqrt(whole.weights @ (whole.u - found) ** 2)
+        error = [abs(whole.log_mass), np.abs((found - mean) / sd).max(), np.abs(spread / sd - 1).max()]
+        ratios.append(np.log(np.maximum(estimated_error(whole), least) / np.maximum(error, least)))
+    within = (np.abs(ratios) < np.log(3.0)).mean()
+    assert within > 0.65
+    assert np.abs(np.median(ratios, axis=0)).max() < np.log(3.0)
+
+
+def test_what_is_known_at_the_points_is_not_carried_on_far_beyond_them():
+    """A log variance that rises as a parabola would give a node with next to no weight a variance that outweighs all others."""
+    log_density, _, _ = log_gammas(np.array([1.2, 6.0]), np.array([[1.0, 0.5], [0.0, 0.8]]))
+    whole = explore(Known(log_density, 2))
+    z = np.concatenate([r.frame.whitened(np.array([p.u for p in r.points])) for r in whole.regions])
+    log_variance = (z**2).sum(axis=1)
+    assert (whole.spread @ log_variance).max() < 2.0 * log_variance.max()
+
+
+def test_a_point_that_a_climb_left_near_a_place_of_the_lattice_takes_its_part():
+    known = Known(lambda u: -0.5 * float(u @ u), 2)
+    known.at(np.array([1.7, 0.1]), True)
+    whole = explore(known)
+    places = np.array([p.u for p in known.points])
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + 10.0 * np.eye(len(places))
+    assert gaps[0].min() > 0.3  # nothing else was asked there
+    assert whole.log_mass == pytest.approx(np.log(2 * np.pi), abs=2e-3)
+
+
+def test_tails_of_log_scales_keep_their_standard_deviations():
+    """A tail whose bend is carried on as it is at the edge is too thin: the mean of these was .023."""
+    worst = []
+    for seed in range(500, 508):
+        rng = np.random.default_rng(seed)
+        log_density, _, sd = log_gammas(
+            np.exp(rng.uniform(0.0, np.log(8.0), 3)), np.eye(3) + 0.3 * rng.normal(size=(3, 3))
+        )
+        whole = explore(Known(log_density, 3))
+        spread = np.sqrt(whole.weights @ (whole.u - whole.weights @ whole.u) ** 2)
+        worst.append(np.abs(spread / sd - 1).max())
+    assert np.mean(worst) < 0.02
 
 
 def test_the_surrogate_goes_through_values_and_gradients():

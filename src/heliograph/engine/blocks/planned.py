@@ -100,8 +100,14 @@ def as_numeric(rows: Rows, width: int = 1) -> sparse.Rows:
             whole = whole + sp.csr_array(
                 sp.coo_array((part.data, (part.coords[0], columns[part.coords[1]])), shape=shape)
             )
-    entries = sp.coo_array(whole)
+    row = np.repeat(np.arange(len(rows)), np.diff(whole.indptr))
     return sparse.make_rows(
-        rows.n_columns, entries.coords[0], entries.coords[1], entries.data, n_rows=len(rows), constant=rows.constant,
-        width=width, dense=dense,
-    )  # fmt: skip
+        rows.n_columns,
+        row,
+        whole.indices,
+        whole.data,
+        n_rows=len(rows),
+        constant=rows.constant,
+        width=width,
+        dense=dense,
+    )

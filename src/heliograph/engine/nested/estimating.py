@@ -1,6 +1,8 @@
-"""An estimate of the error of an integration: the even half of the lattice against all of it."""
+"""An estimate of the error of an integration: what leaving out half of the lattice changes, and what lies beyond all of it."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,26 +12,45 @@ from heliograph.numerics.exploring.climbing import Frame
 
 __all__ = ["estimated_error"]
 
-# how much nearer all points are than half of them (log evidence, means, standard deviations) by dimension: medians over 40 (16 in
-# three dimensions) random densities of log scales, of which two thirds to nine tenths are within a factor 3 of what this gives
-_GAIN = {1: (100.0, 32.0, 3.0), 2: (3.0, 1.6, 3.3), 3: (5.0, 6.0, 1.0)}
+
+class _Shares(NamedTuple):
+    """How much of what either change makes is the error, for log evidence, means and standard deviations."""
+
+    half: tuple[float, float, float]  # of leaving out the odd half of the lattice, and all points off it
+    beyond: tuple[float, float, float]  # of leaving out what the density is continued to beyond the points
+
+
+# fitted to the errors for random densities of log scales (80 each in one to three dimensions, 12 in five), so that as many as
+# possible are within a factor 3; docs/hyperparameters.md has how many are for others
+_SHARES = {
+    1: _Shares((0.0, 0.06, 0.14), (0.7, 0.14, 0.29)),
+    2: _Shares((0.012, 0.015, 0.012), (0.1, 0.14, 0.12)),
+    3: _Shares((0.16, 0.12, 0.18), (0.01, 0.19, 0.14)),
+}
+_MANY = _Shares((0.08, 0.1, 0.14), (0.01, 0.5, 0.39))  # in four to six dimensions
 _LEAST = 3  # points of the even half, below which it says nothing
+_INSIDE = 1e-6  # share of the mass between the points, below which nothing is known
 
 
 def estimated_error(whole: Whole) -> Error:
-    """The difference that leaving out the odd half of the lattice (and all points off it) makes."""
-    if any(r.even.sum() < max(_LEAST, r.frame.axes.shape[0] + 1) for r in whole.regions):
+    """What the integral may be off by, of what two changes of it make: fewer points, and none of the mass beyond them."""
+    d = whole.u.shape[1]
+    if any(r.even.sum() < max(_LEAST, d + 1) for r in whole.regions):
         return Error(np.inf, np.inf, np.inf)
-    halves = [_half(r, [s.frame for s in whole.regions if s is not r]) for r in whole.regions]
-    half = whole_of(halves)
-    (mean, sd), (other, narrow) = _moments(whole), _moments(half)
-    gain, beyond = _GAIN.get(len(mean), (1.0, 1.0, 1.0)), 0.0
-    if len(mean) not in _GAIN:  # half of a coarse lattice says little; what lies beyond it is most of the error
-        beyond = max(r.flood.share for r in whole.regions)
+    halves = whole_of([_half(r, [s.frame for s in whole.regions if s is not r]) for r in whole.regions])
+    inside = ~np.concatenate([r.nodes.beyond for r in whole.regions])
+    share = float(whole.weights[inside].sum())
+    if share < _INSIDE:
+        return Error(np.inf, np.inf, np.inf)
+    weights = np.where(inside, whole.weights, 0.0) / share
+    fewer = _changes(whole, halves.u, halves.weights, halves.log_mass)
+    shorter = _changes(whole, whole.u, weights, whole.log_mass + float(np.log(share)))
+    shares = _SHARES.get(d, _MANY)
     return Error(
-        beyond + abs(half.log_mass - whole.log_mass) / gain[0],
-        beyond + float(np.max(np.abs(other - mean) / sd)) / gain[1],
-        beyond + float(np.max(np.abs(narrow / sd - 1.0))) / gain[2],
+        *(
+            float(np.hypot(a, b))
+            for a, b in zip(np.array(shares.half) * fewer, np.array(shares.beyond) * shorter, strict=True)
+        )
     )
 
 
@@ -38,6 +59,14 @@ def _half(region: Region, others: list[Frame]) -> Region:
     return region_of(region.frame, region.flood, use, np.ones(len(use), dtype=bool), others, 0)
 
 
-def _moments(whole: Whole) -> tuple[np.ndarray, np.ndarray]:
-    mean = whole.weights @ whole.u
-    return mean, np.sqrt(whole.weights @ (whole.u - mean) ** 2)
+def _changes(whole: Whole, u: np.ndarray, weights: np.ndarray, log_mass: float) -> np.ndarray:
+    """How far another integral's log evidence, means and standard deviations are from those of the whole."""
+    (mean, sd), (other, narrow) = _moments(whole.u, whole.weights), _moments(u, weights)
+    return np.array(
+        [abs(log_mass - whole.log_mass), np.max(np.abs(other - mean) / sd), np.max(np.abs(narrow / sd - 1.0))]
+    )
+
+
+def _moments(u: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    mean = weights @ u
+    return mean, np.sqrt(weights @ (u - mean) ** 2)

@@ -17,7 +17,7 @@ import numpy as np
 from heliograph.engine.nested.points import Evaluator, Point
 from heliograph.numerics.exploring.climbing import Frame, Peak, climb, whiten
 from heliograph.numerics.exploring.flooding import Flood, flood
-from heliograph.numerics.exploring.nodes import Nodes, integrate
+from heliograph.numerics.exploring.nodes import Nodes, held, integrate
 from heliograph.numerics.exploring.surrogate import fit, matrix
 
 __all__ = ["ABOVE", "Region", "Whole", "best_point", "corrected", "explore", "region_of", "single", "whole_of"]
@@ -26,6 +26,7 @@ _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, f
 _DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
 _APART = 3.0  # whitened distance from a mode, beyond which another start is worth a look
 _SAME = 1.5  # within which a climb has come to a mode that is known
+_BESIDE = 0.8  # widths of the prior from another start within which a climb has looked at its surroundings
 _SLOPED = {2, 4, 5, 6}  # dimensions whose lattice needs gradients as well; in three, more points are the cheaper way
 _CLOSE = 0.05  # whitened distance of two points of which one is enough
 ABOVE = (
@@ -95,6 +96,8 @@ def _modes(evaluator: Evaluator) -> tuple[list[tuple[Frame, Point]], list[Point]
         for place in [start, *middle]:
             if min(np.linalg.norm(f.whitened(place)) for f, _ in frames) < _APART:
                 continue
+            if any(_rises_to_one(p, frames) for p in _beside(evaluator, place)):
+                continue
             here = evaluator.at(place, True)
             if not here.good or _rises_to_one(here, frames):
                 continue
@@ -111,6 +114,12 @@ def _starts(evaluator: Evaluator) -> list[np.ndarray]:
         return [centre - 1.6 * width, centre + 1.6 * width]
     signs = np.array([[1, 1, -1], [1, -1, 1], [1, -1, -1]])  # columns of a Hadamard matrix
     return [centre + 1.3 * width * np.resize(signs[:, k], d) for k in range(3)]
+
+
+def _beside(evaluator: Evaluator, place: np.ndarray) -> list[Point]:
+    """Points of a climb that were close to a place, whose slopes say as much as the one there."""
+    gaps = [np.linalg.norm((p.u - place) / evaluator.width) for p in evaluator.points]
+    return [p for p, gap in zip(evaluator.points, gaps, strict=True) if gap < _BESIDE and np.isfinite(p.gradient).all()]
 
 
 def _rises_to_one(here: Point, frames: list[tuple[Frame, Point]]) -> bool:
@@ -153,7 +162,13 @@ def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, ot
         np.array([_nearest_is(frame, others, u) for u in frame.at(nodes.z)]) if others else np.ones(len(nodes.z), bool)
     )
     share = nodes.weights[mine].sum()
-    nodes = Nodes(nodes.z[mine], nodes.weights[mine] / share, nodes.log_mass + float(np.log(share)), nodes.highest)
+    nodes = Nodes(
+        nodes.z[mine],
+        nodes.weights[mine] / share,
+        nodes.log_mass + float(np.log(share)),
+        nodes.highest,
+        nodes.beyond[mine],
+    )
     log_mass = nodes.log_mass + top + float(np.linalg.slogdet(frame.axes)[1])
     return Region(frame, found, tuple(use), even, nodes, log_mass, nodes.highest)
 
@@ -211,6 +226,6 @@ def whole_of(regions: list[Region]) -> Whole:
         u.append(r.frame.at(r.nodes.z))
         weights.append(r.nodes.weights * np.exp(r.log_mass - log_mass))
         at = r.frame.whitened(np.array([q.u for q in r.points]))
-        spread[row : row + k, column : column + p] = matrix(at, r.nodes.z)
+        spread[row : row + k, column : column + p] = matrix(at, held(r.nodes.z, at, r.flood.spacing))
         row, column = row + k, column + p
     return Whole(tuple(regions), tuple(points), np.concatenate(u), np.concatenate(weights), spread, log_mass)

@@ -16,6 +16,7 @@ from heliograph.engine.compiled import compile_model, with_joint_parts
 from heliograph.engine.curved import Curved
 from heliograph.engine.nested.correcting import corrected_log_evidence
 from heliograph.engine.nested.frozen import Frozen
+from heliograph.engine.nested.starting import carried_on, shares_at
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
@@ -37,6 +38,7 @@ _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
 _LOOSER = (
     10.0  # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
 )
+_BESIDE = 2  # times the points that determine a plane: so many of the nearest say where messages go
 _SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width
 
 
@@ -183,7 +185,7 @@ class Evaluator:
         try:
             model = self._replay(u)
             written = model.graph.snapshot()
-            posterior, run = self._run(written, self._nearest(u, before))
+            posterior, run = self._run(written, self._starts(u, before))
             log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
             if first:  # nothing is known to work: say what is wrong
@@ -215,13 +217,16 @@ class Evaluator:
             "must not depend on them"
         )
 
-    def _run(self, graph: Graph, warm: Snapshot | None) -> tuple[Posterior, Run]:
+    def _run(self, graph: Graph, starts: Sequence[Snapshot]) -> tuple[Posterior, Run]:
         check_graph(graph)
         compiled = compile_model(graph, self._options.structure, self._options.budget)
         self._learns = bool(compiled.learning_plates)
-        run = Run(compiled, self._options, warm, compared=True)
-        if warm is not None and any(block.joint(run.tables) is None for block in compiled.blocks):
-            run = Run(compiled, self._options, compared=True)  # from where it is nothing that this value can begin with
+        for warm in starts:
+            run = Run(compiled, self._options, warm, compared=True)
+            if all(block.joint(run.tables) is not None for block in compiled.blocks):
+                break
+        else:  # nothing was found before, or nothing that this value can begin with
+            run = Run(compiled, self._options, compared=True)
         info, converged = deque(run.sweeps(), maxlen=1).pop()
         return run.posterior(info, converged), run
 
@@ -229,13 +234,16 @@ class Evaluator:
         seed = self._options.seed if isinstance(self._options.seed, int) else 0
         return lambda: corrected_log_evidence(run.compiled, run.tables, seed)
 
-    def _nearest(self, u: np.ndarray, points: tuple[Point, ...]) -> Snapshot | None:
-        """The messages of the nearest of some points."""
+    def _starts(self, u: np.ndarray, points: tuple[Point, ...]) -> list[Snapshot]:
+        """Messages to begin with, the most promising first: carried on from several points, those of the nearest."""
         if not points:
-            return None
-        near = min(points, key=lambda p: float(np.sum((self.metric @ (p.u - u)) ** 2)))
-        assert near.posterior is not None
-        return near.posterior.messages()
+            return []
+        gaps = np.array([self.metric @ (p.u - u) for p in points])
+        order = np.argsort((gaps**2).sum(axis=1), kind="stable")[: _BESIDE * (1 + len(u))]
+        found = [p.posterior.messages() for p in (points[int(k)] for k in order) if p.posterior is not None]
+        if self._learns or len(found) <= len(u):
+            return found[:1]
+        return [carried_on(found[0], found, shares_at(gaps[order])), found[0]]
 
     # ---- the gradient at fixed messages ---------------------------------------------------------------------
     def _derivatives(self, u: np.ndarray, frozen: Frozen, middle: float) -> tuple[np.ndarray, np.ndarray]:

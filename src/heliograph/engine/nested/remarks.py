@@ -17,7 +17,6 @@ _OPEN = 2.0  # nats by which the evidence at the lowest scale may fall short of 
 _UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, below which the data said nothing
 _HEAVY = 0.01  # share of the mass that makes a point count
 _ROUGH = 0.3  # estimated error, in nats or standard deviations, above which the result is not to be trusted
-_ROUGHER = 0.8  # the same in four and more dimensions, where the estimate is several times too large
 _NODES = 50.0  # nodes of equal weight, at the least, that carry the mass in three and more dimensions
 _BEYOND = 0.05  # share of the mass beyond what was explored, above which the result is not to be trusted
 
@@ -76,7 +75,7 @@ def doubts_of(whole: Whole, integration: Integration) -> str:
     rough = max((x for x in (error.log_evidence, error.mean) if np.isfinite(x)), default=0.0)
     few = d > 2 and len(whole.regions) == 1 and 1.0 / float(np.sum(whole.weights**2)) < _NODES
     above = not all(r.above < ABOVE for r in whole.regions)
-    if few or above or rough > (_ROUGH if d <= 3 else _ROUGHER):
+    if few or above or rough > _ROUGH:
         found.append(
             f"the evidence between the {integration.n_evaluations} values that were tried is not known well enough (log evidence "
             f"within {error.log_evidence:.2g}, means within {error.mean:.2g} standard deviations): give the hyper-parameters "

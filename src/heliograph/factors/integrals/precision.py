@@ -18,6 +18,7 @@ from heliograph.numerics.polynomial_roots import real_roots
 __all__ = ["TiltOfPrecision", "tilt_of_precision"]
 
 _LOG_2PI = float(np.log(2 * np.pi))
+_NOTHING = -60.0  # nats below the top: 1e-26 of the mass, however many panels there are
 
 
 class TiltOfPrecision(NamedTuple):
@@ -137,7 +138,10 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
     cubic = np.stack([(2 * leading - a), (leading - 2 * a - 0.5 + 0.5 * k), -(a + 0.5)], axis=1) / leading[:, None]
     start = np.log((a + 0.5) / (b + 0.5 * d**2 + 1e-300))  # where tau is so small that s does not matter
     default = np.exp(np.clip(start + np.log(s), -600.0, 600.0))
-    roots = real_roots(cubic, default)
+    roots = real_roots(cubic, np.full(len(s), np.nan))
+    turns = roots > 0
+    some = np.where(turns.any(axis=1), np.where(turns, roots, 0.0).max(axis=1), default)
+    roots = np.where(turns, roots, some[:, None])
     log_s = np.log(s)
     turn = np.minimum(start, -log_s)
     low = turn - 3.0 - 100.0 / (a + 0.5)
@@ -148,13 +152,14 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
         np.maximum(start, -log_s) + 3.0 + 100.0 / np.where(b > 0, 1.0, -a),
     )
     high = np.maximum(high, low + 1.0)
-    centres = np.where(roots > 0, np.log(np.where(roots > 0, roots, 1.0)), np.log(default)[:, None]) - log_s[:, None]
+    centres = np.log(roots) - log_s[:, None]
     p = 1.0 / (1.0 + s[:, None] * np.exp(np.minimum(centres, 600.0)))
     bend = b[:, None] * np.exp(np.minimum(centres, 600.0)) + 0.5 * p * (1 - p)
     bend = np.abs(bend - 0.5 * k[:, None] * p * (1 - p) * (1 - 2 * p))
     edges = around(low, high, centres, 1.0 / np.sqrt(np.maximum(bend, 1e-4)))
 
     best = np.take_along_axis(centres, _height(centres, a, b, s, d).argmax(axis=1)[:, None], axis=1)[:, 0]
+    edges = _where_it_counts(edges, centres, best, a, b, s, d)
     tau, inverse = np.exp(np.clip(best, -600.0, 600.0)), np.exp(np.clip(-best, -600.0, 600.0))
     v0 = s + inverse
     pull = b * tau
@@ -170,6 +175,36 @@ def _integrate(a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray, with_
     # tau itself, and the share of a cavity that survives, which may be largest where the density is small
     rule = adapt(log_density, edges, lambda e, i: [bounded_exp(e), 1.0 / (1.0 + s[i] * bounded_exp(best[i] + e))], best)
     return rule._replace(log_z=rule.log_z - 0.5 * np.log(v0) - 0.5 * d**2 / v0)
+
+
+def _where_it_counts(
+    edges: np.ndarray,
+    turns: np.ndarray,
+    best: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    s: np.ndarray,
+    d: np.ndarray,
+) -> np.ndarray:
+    """The edges without the panels at either end that hold nothing, neither of the density nor of what is averaged over it.
+
+    Between two turns the density is monotone, and so are tau and the share of a cavity that survives: a panel without a turn
+    holds no more than its ends do.
+    """
+
+    def logs(u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        survives = np.log1p(np.minimum(s[:, None] * bounded_exp(u), 1e300))
+        return _height(u, a, b, s, d), u, -survives
+
+    top, at_best, share = logs(best[:, None])
+    height, tau, survives = logs(edges)
+    most = np.maximum(height[:, :-1], height[:, 1:]) - top
+    holds = most + np.maximum(np.maximum(tau[:, 1:] - at_best, survives[:, :-1] - share), 0.0)
+    turning = ((turns[:, None, :] >= edges[:, :-1, None]) & (turns[:, None, :] <= edges[:, 1:, None])).any(axis=2)
+    keep = np.logical_or(turning, ~(holds < _NOTHING))
+    first, last = keep.argmax(axis=1), keep.shape[1] - keep[:, ::-1].argmax(axis=1)
+    ends = (np.take_along_axis(edges, k[:, None], axis=1) for k in (first, last))
+    return np.where(np.any(keep, axis=1, keepdims=True), np.clip(edges, *ends), edges)
 
 
 def _height(u: np.ndarray, a: np.ndarray, b: np.ndarray, s: np.ndarray, d: np.ndarray) -> np.ndarray:

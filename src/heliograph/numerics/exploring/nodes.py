@@ -10,14 +10,18 @@ from scipy import special
 from heliograph.numerics.exploring.surrogate import Surrogate
 from heliograph.numerics.special import logsumexp
 
-__all__ = ["Nodes", "integrate"]
+__all__ = ["Nodes", "held", "integrate"]
 
 _FINE = {1: 0.1, 2: 0.2}  # spacing of the fine lattice, in whitened standard deviations
 _SOBOL = 12  # 2 ** 12 points in more than two dimensions
 _DF = 6.0  # degrees of freedom of the proposal
 _TAIL = 5.0  # spacings to which the fine lattice goes beyond what was evaluated
 _SLOWEST = -0.2  # nats per whitened standard deviation: a tail falls at least so fast, or its mass would not be known
-_STEEPEST = 1.5  # bend of a tail, at the most: that of a Gaussian is 1
+_STEEPEST = (
+    2.5  # bend of a tail, at the most: that of a Gaussian is 1; chosen, with how a small one ends, on random log scales
+)
+_THIN = 3  # dimensions up to which a small bend ends: in five that made as much mass too many as it had been too few
+_BEYOND = 1.5  # spacings beyond the edge to which moments are carried on: chosen on stochastic volatility
 _NOTHING = 1e-8  # of the mass: nodes with less are left out
 
 
@@ -28,13 +32,14 @@ class Nodes(NamedTuple):
     weights: np.ndarray  # (K,)
     log_mass: float  # of the integral over z
     highest: float  # log density at any of them
+    beyond: np.ndarray  # (K,) bool: where nothing was evaluated
 
 
 def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: int = 0) -> Nodes:
     """Integrate ``exp(surrogate(z) - |z|^2 / 2)``.
 
     Where nothing was evaluated, the log density falls along rays from the origin as it does at the edge, with the slope and the
-    bend that it has there: none in the tails of log scales, a Gaussian's in others.
+    bend that it has there: a Gaussian's, or less in the tails of log scales, where a bend below a Gaussian's is about to end.
 
     Parameters
     ----------
@@ -49,16 +54,19 @@ def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: in
     """
     d = places.shape[1]
     z, log_volume = _lattice(places, _TAIL * spacing) if d <= 2 else _sobol(places, seed)
-    log_density = _log_density(surrogate, places, spacing, z)
+    log_density, beyond = _log_density(surrogate, places, spacing, z)
     log_weight = log_density + log_volume
     log_mass = float(logsumexp(log_weight))
     weights = np.exp(log_weight - log_mass)
     keep = weights > _NOTHING / len(weights)
-    return Nodes(z[keep], weights[keep] / weights[keep].sum(), log_mass, float(log_density.max()))
+    weights = weights[keep] / weights[keep].sum()
+    return Nodes(z[keep], weights, log_mass, float(log_density.max()), beyond[keep])
 
 
-def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np.ndarray) -> np.ndarray:
-    """The surrogate's log density, and its straight continuation outside what was evaluated."""
+def _log_density(
+    surrogate: Surrogate, places: np.ndarray, spacing: float, z: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The surrogate's log density, its continuation outside what was evaluated, and which nodes are there."""
 
     def inside(x: np.ndarray) -> np.ndarray:
         return surrogate.at(x) - 0.5 * (x**2).sum(axis=1)
@@ -76,8 +84,22 @@ def _log_density(surrogate: Surrogate, places: np.ndarray, spacing: float, z: np
         before, earlier = (inside((edge - k * step)[:, None] * ray) for k in (1, 2))
         bend = np.clip((at_edge - 2.0 * before + earlier) / step**2, -_STEEPEST, 0.0)
         slope = (at_edge - before) / step + 0.5 * bend * step
+        if places.shape[1] <= _THIN:
+            bend *= np.minimum(1.0, np.abs(bend))
         value[out] = at_edge + np.minimum(slope, _SLOWEST) * beyond + 0.5 * bend * beyond**2
-    return value
+    return value, out
+
+
+def held(z: np.ndarray, places: np.ndarray, spacing: float) -> np.ndarray:
+    """Points ``(K, d)``, drawn back along their rays where they are far from all that was evaluated.
+
+    What is known at the evaluated places alone is interpolated there: carried on farther, the logarithm of a variance would go
+    anywhere, and one of a node with next to no weight could outweigh all others.
+    """
+    length = np.linalg.norm(z, axis=1)
+    ray = z / np.maximum(length, 1e-300)[:, None]
+    most = _edge(ray, places, spacing) + _BEYOND * spacing
+    return z * np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None]
 
 
 def _edge(ray: np.ndarray, places: np.ndarray, spacing: float) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +37,13 @@ class Placed:
     dense: tuple[Dense, ...]  # whole sites, `start` counted in the core
 
 
+def _with_numbers(pattern: sparse.csr_array, numbers: np.ndarray) -> sparse.csr_array:
+    """The matrix of a pattern with other numbers; SciPy would check the pattern once more, which takes longer than its use."""
+    made = copy(pattern)
+    made.data = numbers
+    return made
+
+
 class _Pattern(NamedTuple):
     """A sparse matrix without its numbers."""
 
@@ -48,7 +56,7 @@ class _Pattern(NamedTuple):
         if made.nnz < len(value):
             return sparse.csr_array((value, self.entries), shape=made.shape)
         order = np.asarray(made.data, dtype=np.int64) - 1
-        return sparse.csr_array((value[order], made.indices, made.indptr), shape=made.shape)
+        return _with_numbers(made, value[order])
 
 
 _Columns = tuple[np.ndarray | slice, _Pattern]  # the pairs that count, and their matrix
@@ -64,6 +72,8 @@ class _Places(NamedTuple):
     down: np.ndarray  # and in the variance of its row
     to_values: _Pattern
     from_variance: tuple[_Columns, _Columns] | None  # of the values up to the border, and of the core
+    matrix: sparse.csr_array  # the pattern of the rows, columns in the order of elimination
+    core_alone: bool  # no entry is outside the core
 
 
 def place(plan: Plan, rows: Rows, *, queried: bool = True) -> Placed:
@@ -93,9 +103,8 @@ def place(plan: Plan, rows: Rows, *, queried: bool = True) -> Placed:
     if places.from_variance is not None:
         down = places.down * product
         from_inverse, from_core = (pattern.filled(down[k]) for k, pattern in places.from_variance)
-    number = plan.number[rows.indices]
-    matrix = sparse.csr_array((rows.values, number, rows.indptr), shape=(rows.n_rows, len(plan.order)))
-    core_alone = not rows.dense and bool((number >= plan.n_sparse).all())
+    matrix = _with_numbers(places.matrix, rows.values)
+    core_alone = not rows.dense and places.core_alone
     dense = tuple(_whole_sites(plan, rows, d) for d in rows.dense)
     return Placed(plan, rows, matrix, to_values, from_inverse, from_core, core_alone, dense)
 
@@ -126,7 +135,9 @@ def _places(plan: Plan, rows: Rows, queried: bool) -> _Places:
         ends = slice(0, plan.border.start), plan.core
         before, core = (_columns_of(weight, where, n_weights, e) for e in ends)
         variance = before, core
-    return _Places(plan, one, two, up, down, _pattern(where, weight, (plan.fill, n_weights)), variance)
+    to_values = _pattern(where, weight, (plan.fill, n_weights))
+    matrix = sparse.csr_array((rows.values, number, rows.indptr), shape=(rows.n_rows, len(plan.order)))
+    return _Places(plan, one, two, up, down, to_values, variance, matrix, bool((number >= plan.n_sparse).all()))
 
 
 def _pattern(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> _Pattern:
