@@ -14,6 +14,7 @@ from heliograph.engine.component_start import start_components
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.heading import Heading
+from heliograph.engine.in_vain import InVain
 from heliograph.engine.merging import copied
 from heliograph.engine.mixture_start import start_mixtures
 from heliograph.engine.options import StepOptions
@@ -71,6 +72,7 @@ class Run:
         self._jumps = Jumps(jumps)
         self._heading = Heading()
         self._retreat = Retreat()
+        self._in_vain = InVain(options.operator == "ask")
         self._rule = options.rule
         self._limit = options.settled if self._rule.limit is None else self._rule.limit
         self._watched = compiled.watched()
@@ -262,6 +264,7 @@ class Run:
         )  # fmt: skip
         if c.noise and self._pace.stalled >= _HIDDEN and change <= info.noise_floor:
             info = info._replace(hidden=not info.settled(self._limit))
+        info = info._replace(in_vain=self._in_vain.note(change, c.n_asked))
         return info
 
     # ---- reading ------------------------------------------------------------------------------------------------

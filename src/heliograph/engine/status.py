@@ -16,6 +16,12 @@ def status(graph: Graph, info: SweepInfo, converged: bool, unsent: Unsent, singl
     """One sentence: converged, stopped early, hidden by noise, diverged, or messages missing."""
     if converged:
         return "converged"
+    if info.in_vain:
+        return (
+            f"does not settle: {info.in_vain} questions to the oracle have brought the beliefs no nearer to rest (variable "
+            f"{info.moving!r} moves by {info.change:.2g} nats per sweep); where there are several solutions, as when only the size "
+            "of an unknown is seen, a prior that prefers one of them settles it"
+        )
     if len(unsent):
         return unsent_sentence(graph, unsent)
     if info.hidden or (single_pass and info.noise):

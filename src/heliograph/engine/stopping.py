@@ -55,9 +55,12 @@ def _of(choose: Callable[..., float], a: float | None, b: float | None) -> float
 def changed_less_than(nats: float) -> StopRule:
     """Stop when the beliefs have settled to `nats`: see `SweepInfo.settled` and docs/convergence.md.
 
-    It stops, too, when the noise of a sampling oracle hides whether they have; the run is then not converged.
+    It stops, too, when the noise of a sampling oracle hides whether they have, or when questions are asked in vain; the run is then
+    not converged.
     """
-    return StopRule(lambda info: info.settled(nats) or info.hidden, f"changed_less_than({nats:g})", nats)
+    return StopRule(
+        lambda info: info.settled(nats) or info.hidden or info.in_vain > 0, f"changed_less_than({nats:g})", nats
+    )
 
 
 def after(sweeps: int) -> StopRule:

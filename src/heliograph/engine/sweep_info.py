@@ -36,6 +36,7 @@ class SweepInfo(NamedTuple):
     tolerated: float = np.inf  # nats of posterior error that the run tolerates
     hidden: bool = False  # the noise of the oracle hides whether the beliefs have settled
     n_shortened: int = 0  # messages of which only a part was sent, so that no belief lost too much of its precision
+    in_vain: int = 0  # questions since the calmest sweep, where more would bring the beliefs no nearer to rest
 
     @property
     def noise_floor(self) -> float:
