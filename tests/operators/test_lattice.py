@@ -299,7 +299,7 @@ def test_one_outlier_fills_its_own_block_of_cells_and_no_more():
 
 def test_plates_like_those_before_it_was_laid_fill_hardly_a_cell():
     lattice, rng = lay(smooth)
-    lattice.fill(plate(rng, 2 * N), smooth)
+    lattice.fill(plate(rng, 2 * N), smooth, 3000)
     made = []
 
     def counted(rows):

@@ -35,7 +35,8 @@ __all__ = ["MOST_CLASSES", "MOST_NODES", "Found", "Lattice", "LatticeChart", "Sa
 MOST_CLASSES = 64  # values of what the other ports hold
 MOST_NODES = 400  # on one axis
 _MOST_CELLS = 400_000  # of all classes: some 80 MB
-_LAID = 4000  # cells that are filled when a lattice is laid: with 2,000 every third problem of experiment 3 still fills some
+_LAID = 4000  # cells filled when a lattice is laid, at most: with 2,000 every third problem of experiment 3 still fills some; and
+_LAID_PER_ROW = 2  # for each row served so far: a small plate must not pay for more than it will use
 _MARGIN = 3  # nodes beyond a cell: those that it needs, and the edge
 _FARTHEST = 1e6  # spacings: beyond, nothing is worth filling
 
@@ -205,11 +206,11 @@ class Lattice:
             at[axis] = new_low
             self._lay(at, (wide, high))
 
-    def fill(self, incoming: Incoming, sampled: Sampled) -> None:
-        """Learn the cells of these rows, and far around them, so that later plates find what they need."""
+    def fill(self, incoming: Incoming, sampled: Sampled, n_rows: int) -> None:
+        """Learn the cells of these rows, and far around them, so that plates after the first `n_rows` rows find what they need."""
         which, _ = self._classes(incoming)
         cell = np.floor(self.chart.features(incoming[self.to]).T / self.spacing)
-        self._fill(which, cell, sampled, _LAID)
+        self._fill(which, cell, sampled, min(_LAID, _LAID_PER_ROW * n_rows))
 
     def _fill(self, which: np.ndarray, cell: np.ndarray, sampled: Sampled, enough: int | None = None) -> None:
         """Learn the cells of these rows and unknown ones near them."""

@@ -118,7 +118,7 @@ class Shortcut:
         self.lattice = lattice_for(task.to, group.view.chart, fitted, allowed, group.incoming, sampled)
         self.unusable = self.lattice is None
         if self.lattice is not None:
-            self.lattice.fill(self.pool, sampled)
+            self.lattice.fill(self.pool, sampled, self.n_rows)
         self.pool = None
 
 
