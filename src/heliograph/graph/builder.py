@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from heliograph.errors import ModelError
 from heliograph.factors import Factor
 from heliograph.families import Family
-from heliograph.graph import count_words, function_words, noise_words
+from heliograph.graph import count_words, noise_words, structures
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
@@ -26,10 +26,9 @@ from heliograph.graph.language.spread import Spread
 from heliograph.graph.layout import draw_graph
 from heliograph.graph.observing import give, name_data
 from heliograph.graph.other_words import as_known, no_attribute
-from heliograph.graph.process_words import gp
 from heliograph.graph.quantity import Argument
 from heliograph.graph.records import Graph
-from heliograph.graph.structures import chain, mixture
+from heliograph.graph.structures import chain, gp, mixture
 from heliograph.graph.variable import Variable, build, state
 
 __all__ = ["Builder"]
@@ -191,8 +190,8 @@ class Builder:
     multinomial, ordinal = count_words.multinomial, count_words.ordinal
 
     # ---- variables from variables -------------------------------------------------------------------------------
-    exp, log, sigmoid = function_words.exp, function_words.log, function_words.sigmoid
-    maximum, minimum = function_words.maximum, function_words.minimum
+    exp, log, sigmoid = structures.exp, structures.log, structures.sigmoid
+    maximum, minimum = structures.maximum, structures.minimum
 
     def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
         """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""

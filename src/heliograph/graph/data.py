@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -11,8 +11,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from heliograph.errors import ModelError
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["Data", "is_symbol", "kept", "labels_of", "plain", "roots_of", "without_labels"]
+__all__ = ["Data", "Formula", "inside", "is_long", "kept", "labels_of", "plain", "roots_of", "without_labels"]
 
+T = TypeVar("T")
 _ATOMS = frozenset({type(None), bool, int, float, str})  # most arguments of most calls: nothing is inside them
 
 
@@ -22,6 +23,21 @@ class _Recipe(NamedTuple):
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+
+
+class Formula:
+    """What depends on hyper-parameters: the symbols of `graph.symbols`."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> np.ndarray:
+        """Its value where the model is written."""
+        raise NotImplementedError  # pragma: no cover
+
+    def sources(self) -> Iterator[Data]:
+        """The named data that it is made of."""
+        raise NotImplementedError  # pragma: no cover
 
 
 class Data(NDArrayOperatorsMixin):
@@ -104,12 +120,12 @@ class Data(NDArrayOperatorsMixin):
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(getattr(x, "__array_ufunc__", 0) is None or isinstance(x, Quantity) or is_symbol(x) for x in inputs):
+        if any(getattr(x, "__array_ufunc__", 0) is None or isinstance(x, (Quantity, Formula)) for x in inputs):
             return NotImplemented
         return _derived(_by_ufunc, ufunc, method, *inputs, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if any(issubclass(t, Quantity) or getattr(t, "depends_on_hypers", False) for t in types):
+        if any(issubclass(t, (Quantity, Formula)) for t in types):
             return NotImplemented
         return _derived(function, *args, **kwargs)
 
@@ -132,16 +148,11 @@ def _derived(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Data:
     return made
 
 
-def is_symbol(value: Any) -> bool:
-    """Whether a value is a symbol of `graph.symbols`: a number that depends on hyper-parameters."""
-    return getattr(value, "depends_on_hypers", False) is True
-
-
 def plain(value: Any) -> Any:
     """`value` with every `Data`, symbol and table with labels replaced by its array, also in lists, tuples and dictionaries."""
     if type(value) in _ATOMS or type(value) is np.ndarray:
         return value
-    if isinstance(value, Data) or is_symbol(value):
+    if isinstance(value, (Data, Formula)):
         return value.value
     if isinstance(value, (dict, tuple)):
         return _each(cast(Any, value), plain)
@@ -196,16 +207,27 @@ def labels_of(value: Any) -> tuple[str, ...] | None:
     return None if columns is None else tuple(str(c) for c in columns)
 
 
-def roots_of(value: Any) -> Iterator[Data]:
-    """The named data inside a value."""
-    if isinstance(value, Data) or is_symbol(value):
-        yield from value.sources()
+def inside(value: Any, kind: type[T] | tuple[type[T], ...]) -> Iterator[T]:
+    """What is of some kind inside a value, also in lists, tuples and dictionaries; long data are not searched."""
+    if isinstance(value, kind):
+        yield value
     elif isinstance(value, dict):
         for v in cast("dict[Any, Any]", value).values():
-            yield from roots_of(v)
-    elif isinstance(value, tuple) or (isinstance(value, list) and _holds_objects(cast("list[Any]", value))):
+            yield from inside(v, kind)
+    elif isinstance(value, (list, tuple)) and not is_long(cast("Sequence[Any]", value)):
         for v in cast("Sequence[Any]", value):
-            yield from roots_of(v)
+            yield from inside(v, kind)
+
+
+def is_long(values: Sequence[Any]) -> bool:
+    """Whether a sequence is long data, which is not searched."""
+    return len(values) > 64 and isinstance(values[0], (int, float)) and isinstance(values[-1], (int, float))
+
+
+def roots_of(value: Any) -> Iterator[Data]:
+    """The named data inside a value."""
+    for part in inside(value, (Data, Formula)):
+        yield from part.sources()
 
 
 def _holds_objects(values: list[Any]) -> bool:

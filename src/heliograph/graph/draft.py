@@ -11,11 +11,10 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
-from heliograph.graph.conditions import Gate
 from heliograph.graph.contradictions import Limits, Statement
 from heliograph.graph.data import Data
 from heliograph.graph.hyper import Hyper
-from heliograph.graph.records import Graph, Node, Plate
+from heliograph.graph.records import Gate, Graph, Node, Plate
 
 __all__ = ["Component", "Draft", "Mixing", "Unfolding"]
 

@@ -14,11 +14,10 @@ import numpy as np
 
 from heliograph.errors import ContradictionError, ModelError, UnsupportedError
 from heliograph.families import Bernoulli, Categorical
-from heliograph.graph.conditions import Condition, Gate
 from heliograph.graph.language.logic import compare, connect, negate
 from heliograph.graph.language.statements import observe
 from heliograph.graph.quantity import Quantity
-from heliograph.graph.records import Node
+from heliograph.graph.records import Condition, Gate, Node
 from heliograph.graph.replay import Replay
 from heliograph.graph.tape import Call, Taped
 from heliograph.graph.variable import ModelLike, Variable

@@ -10,10 +10,9 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.graph import hyper
 from heliograph.graph.check import check_covariance, check_number, check_positive
-from heliograph.graph.hyper import Hyper, HyperPrior
+from heliograph.graph.hyper import Hyper, HyperPrior, wishart_prior
 from heliograph.graph.symbols import Symbol, has_symbols
 from heliograph.graph.variable import ModelLike, Variable
-from heliograph.graph.wishart import wishart_prior
 from heliograph.numerics.checks import in_words
 
 __all__ = ["flat", "half_cauchy", "half_normal", "lkj", "log_normal", "wishart"]

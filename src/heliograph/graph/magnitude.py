@@ -54,20 +54,6 @@ def _as_variable(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in (
-    *(
-        "__add__",
-        "__radd__",
-        "__sub__",
-        "__rsub__",
-        "__mul__",
-        "__rmul__",
-        "__truediv__",
-        "__neg__",
-        "__pow__",
-        "__rpow__",
-    ),
-    *("__matmul__", "__rmatmul__", "__getitem__", "__len__", "__iter__", "__bool__", "__repr__"),
-    *("__array__", "__array_ufunc__", "__array_function__", "__abs__"),
-):
-    setattr(Magnitude, _name, _as_variable(_name))
+_OPERATORS = "add radd sub rsub mul rmul truediv neg pow rpow matmul rmatmul abs array array_ufunc array_function"
+for _name in (*_OPERATORS.split(), "getitem", "len", "iter", "bool", "repr"):
+    setattr(Magnitude, f"__{_name}__", _as_variable(f"__{_name}__"))

@@ -12,7 +12,8 @@ import numpy as np
 from heliograph.factors.base import Factor
 from heliograph.families import Family
 
-__all__ = ["Affine", "Edge", "Graph", "Inner", "Matrix", "Node", "Plate", "Stacked", "Term"]
+__all__ = ["Affine", "Condition", "Edge", "Gate", "Graph", "Inner", "Matrix", "Node", "Plate", "Stacked", "Term"]
+
 
 Matrix: TypeAlias = Any  # an array or one of SciPy's sparse ones, which come without types
 
@@ -203,3 +204,26 @@ class Graph:
     def edges_of(self, node: int) -> list[tuple[Plate, str]]:
         """The (plate, port) pairs that meet a node."""
         return [(p, port) for p in self.plates for port, edge in p.edges.items() if edge.node == node]
+
+
+class Condition(NamedTuple):
+    """A switch has one of these values."""
+
+    switch: Node
+    values: frozenset[int]
+
+
+@dataclass(eq=False)
+class Gate:
+    """One `with model.when(...)` block: all of its conditions hold in the branches that it is part of."""
+
+    conditions: tuple[Condition, ...]
+    words: str
+    start: int = 0  # what is written inside has this number in the order of writing, or a later one
+
+    def holds(self, values: Mapping[Node, int]) -> bool:
+        """Whether it is part of the branch in which the switches have these values."""
+        return all(values.get(c.switch) in c.values for c in self.conditions)
+
+    def __str__(self) -> str:
+        return self.words

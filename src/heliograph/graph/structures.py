@@ -1,4 +1,4 @@
-"""The methods of a model that arrange variables: chains and mixtures."""
+"""The words of the modelling language that arrange variables: mixtures, chains, processes, and functions of variables."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 from heliograph.errors import ModelError
 from heliograph.families import Family
-from heliograph.graph.language import chains
+from heliograph.graph.language import chains, functions, processes
 from heliograph.graph.language.children import Entries
 from heliograph.graph.language.components import mixture_of
 from heliograph.graph.language.mixture import mixture as gaussian_mixture
+from heliograph.graph.language.processes import Kernel
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.quantity import Argument
 from heliograph.graph.variable import ModelLike, Variable, build
 
-__all__ = ["chain", "mixture"]
+__all__ = ["chain", "exp", "gp", "log", "maximum", "minimum", "mixture", "sigmoid"]
 
 
 def mixture(
@@ -73,3 +74,56 @@ def chain(
     """
     entries = Entries(None, observed, missing)
     return build(self, chains.chain, name, n, start, step, lambda x: Variable(self, x.node, x.index), entries)
+
+
+def gp(
+    self: ModelLike,
+    name: str,
+    inputs: Any,
+    kernel: str = "rbf",
+    *,
+    length_scale: Any = 1.0,
+    amplitude: Any = 1.0,
+    period: Any = None,
+    mean: Any = 0.0,
+) -> Variable:
+    """A Gaussian process at given inputs, ``(n,)`` numbers or ``(n, d)`` points: n Gaussian variables, kept joint.
+
+    `kernel` is "rbf", "matern32", "matern52" or "periodic" (with `period`); `length_scale`, `amplitude` (a standard deviation) and
+    `period` are numbers or hyper-parameters. A millionth of the variance is added to every variance, so that near inputs do no
+    harm.
+
+    >>> import heliograph as hg
+    >>> model = hg.Model()
+    >>> f = model.gp("f", [0.0, 1.0, 2.0], length_scale=1.0, amplitude=2.0)
+    >>> y = model.gaussian("y", f, sd=0.1, observed=[0.0, 1.0, 0.5])
+    >>> model.infer()[f].mean.round(2)
+    array([0.  , 0.99, 0.5 ])
+    """
+    return build(self, processes.gp, name, inputs, Kernel(kernel, length_scale, amplitude, period), mean)
+
+
+# ---- functions of variables -------------------------------------------------------------------------------------------
+def exp(self: ModelLike, z: Variable) -> Variable:
+    """``exp(z)``, a positive variable with Gamma messages."""
+    return build(self, functions.exp, z)
+
+
+def log(self: ModelLike, x: Variable) -> Variable:
+    """``log(x)`` of a positive (Gamma) variable, with Gaussian messages."""
+    return build(self, functions.log, x)
+
+
+def sigmoid(self: ModelLike, z: Variable) -> Variable:
+    """``1 / (1 + exp(-z))``, a probability with Beta messages."""
+    return build(self, functions.sigmoid, z)
+
+
+def maximum(self: ModelLike, a: Argument, b: Argument) -> Variable:
+    """The larger of two Gaussian variables."""
+    return build(self, functions.maximum, a, b)
+
+
+def minimum(self: ModelLike, a: Argument, b: Argument) -> Variable:
+    """The smaller of two Gaussian variables."""
+    return build(self, functions.minimum, a, b)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.graph.data import Data, plain, roots_of
+from heliograph.graph.data import Data, Formula, inside, is_long, plain, roots_of
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.quantity import Quantity
 
@@ -29,7 +29,7 @@ class Recipe(NamedTuple):
     keywords: dict[str, Any]
 
 
-class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
+class Symbol(Formula, np.lib.mixins.NDArrayOperatorsMixin):
     """A number or an array that depends on hyper-parameters of one model.
 
     NumPy's functions and operators make further symbols of it; the builders of the model take it wherever they take numbers.
@@ -42,7 +42,6 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     __slots__ = ("_recipe", "hyper", "model")
-    depends_on_hypers = True
 
     def __init__(self, model: Any, hyper: Hyper | None, recipe: Recipe | None = None) -> None:
         """Either a hyper-parameter itself, or how it is made of other symbols and numbers."""
@@ -83,8 +82,8 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         """The hyper-parameters that it depends on."""
         if self._recipe is None:
             return [] if self.hyper is None else [self.hyper]
-        inside = _symbols((self._recipe.args, self._recipe.keywords))
-        return list(dict.fromkeys(h for s in inside for h in s.hypers()))
+        found = inside((self._recipe.args, self._recipe.keywords), Symbol)
+        return list(dict.fromkeys(h for s in found for h in s.hypers()))
 
     def sources(self) -> Iterator[Data]:
         """The named data that it is made of."""
@@ -149,7 +148,7 @@ def _entry(array: np.ndarray, key: Any) -> np.ndarray:
 
 def _apply(model: Any, function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Symbol:
     """The symbol of a function of symbols and numbers."""
-    for s in _symbols((*args, *keywords.values())):
+    for s in inside((*args, *keywords.values()), Symbol):
         if s.model is not model:
             raise ModelError(f"hyper-parameter {s.name!r} belongs to another model")
     made = Symbol(model, None, Recipe(function, tuple(args), dict(keywords)))
@@ -157,24 +156,9 @@ def _apply(model: Any, function: Callable[..., Any], args: Sequence[Any], keywor
     return made
 
 
-def _symbols(values: Sequence[Any]) -> Iterator[Symbol]:
-    for value in values:
-        if isinstance(value, Symbol):
-            yield value
-        elif isinstance(value, dict):
-            yield from _symbols(list(cast("dict[str, Any]", value).values()))
-        elif isinstance(value, (list, tuple)) and not _plain(cast("Sequence[Any]", value)):
-            yield from _symbols(cast("Sequence[Any]", value))
-
-
-def _plain(values: Sequence[Any]) -> bool:
-    """Whether a sequence is long data, which is not searched."""
-    return len(values) > 64 and isinstance(values[0], (int, float)) and isinstance(values[-1], (int, float))
-
-
 def has_symbols(*values: Any) -> bool:
     """Return whether symbols are among some values, also inside lists, tuples and dictionaries."""
-    return next(_symbols(values), None) is not None
+    return next(inside(values, Symbol), None) is not None
 
 
 def substituted(value: Any, values: Values | None, other: Callable[[Any], Any] | None = None) -> Any:
@@ -195,12 +179,12 @@ def substituted(value: Any, values: Values | None, other: Callable[[Any], Any] |
         items = cast("dict[Any, Any]", value).items()
         return {key: substituted(v, values, other) for key, v in items}
     if isinstance(value, (list, tuple)):
-        inside = cast("Sequence[Any]", value)
-        if _plain(inside):
-            return inside
-        made = [substituted(v, values, other) for v in inside]
+        inner = cast("Sequence[Any]", value)
+        if is_long(inner):
+            return inner
+        made = [substituted(v, values, other) for v in inner]
         if isinstance(value, list):
             return made
-        kind = cast(Any, type(inside))
+        kind = cast(Any, type(inner))
         return kind(*made) if hasattr(kind, "_fields") else kind(made)
     return plain(value) if other is None else other(value)

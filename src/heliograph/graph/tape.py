@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
 
 from heliograph.errors import ModelError
-from heliograph.graph.conditions import Gate
-from heliograph.graph.data import Data, roots_of
+from heliograph.graph.data import Data, inside, roots_of
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries
 from heliograph.graph.language.statements import observe
 from heliograph.graph.quantity import Quantity
+from heliograph.graph.records import Gate
 from heliograph.graph.symbols import Values, substituted
 
 __all__ = ["Call", "Taped", "named_calls", "replayed", "rewritten", "touched", "written"]
@@ -78,6 +78,10 @@ def _with_observed(call: Call, values: Any) -> Call:
             given[key] = value._replace(observed=values, missing=None)
         elif key == "observed":
             given[key] = values
+    return _with_arguments(call, given)
+
+
+def _with_arguments(call: Call, given: dict[str, Any]) -> Call:
     bound = inspect.signature(call.function).bind_partial()
     bound.arguments.update(given)
     return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
@@ -96,9 +100,7 @@ def _as_component(call: Call, entries: Entries) -> Call:
             given[key] = entries
         elif key == "observed":
             given[key] = entries.observed
-    bound = inspect.signature(call.function).bind_partial()
-    bound.arguments.update(given)
-    return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
+    return _with_arguments(call, given)
 
 
 def written(
@@ -111,7 +113,7 @@ def written(
     if not draft.busy:
         draft.inner.clear()
         return args, kwargs
-    draft.inner.extend([*roots_of((args, kwargs)), *_variables((args, kwargs))])
+    draft.inner.extend([*roots_of((args, kwargs)), *inside((args, kwargs), Quantity)])
     call = Call(function, args, kwargs, None)
     if draft.mixtures and draft.mixes(call.name):
         call = _as_component(call, draft.mixtures[cast(str, call.name)].entries)
@@ -170,23 +172,10 @@ def touched(calls: Iterable[Any], data: set[str]) -> set[str]:
     names: set[str] = set()
     found: set[int] = set()  # of variables that the user holds
     for call in cast("Iterable[Call]", calls):
-        inside = (call.args, dict(call.kwargs), call.inside)
-        if any(d.name in data for d in roots_of(inside)) or any(id(v) in found for v in _variables(inside)):
+        used = (call.args, dict(call.kwargs), call.inside)
+        if any(d.name in data for d in roots_of(used)) or any(id(v) in found for v in inside(used, Quantity)):
             if call.made is not None:
                 found.add(id(call.made))
             if call.name is not None:
                 names.add(call.name)
     return names
-
-
-def _variables(value: Any) -> Iterable[Quantity]:
-    if isinstance(value, Quantity):
-        yield value
-    elif isinstance(value, dict):
-        for v in cast("dict[str, Any]", value).values():
-            yield from _variables(v)
-    elif isinstance(value, (tuple, list)):
-        inside = cast("list[Any]", value)
-        if not (inside and isinstance(inside[0], (int, float))):
-            for v in inside:
-                yield from _variables(v)

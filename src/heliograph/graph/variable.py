@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -11,7 +11,7 @@ from heliograph.errors import ModelError
 from heliograph.families import Gamma, MultivariateGaussian
 from heliograph.graph import ufuncs
 from heliograph.graph.check import check_divisor
-from heliograph.graph.data import Data, kept, plain
+from heliograph.graph.data import Data, inside, kept, plain
 from heliograph.graph.draft import Component, Draft
 from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.labels import Labels
@@ -72,7 +72,7 @@ def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
 
 def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language for a model: it takes only variables of that model, and changes all or nothing."""
-    for x in _variables([*args, *kwargs.values()]):
+    for x in inside((args, kwargs), (Variable, Symbol)):
         if x.model is not model:
             raise ModelError(
                 f"{function.__name__}: variable {x.name!r} belongs to another model; "
@@ -103,19 +103,6 @@ def as_symbol(model: ModelLike, x: Variable) -> Symbol:
         model.draft.add_hyper(hyper)
     whole = Symbol(model, hyper)
     return whole if x.index is None else whole.reshape(-1)[x.index]
-
-
-def _variables(arguments: Iterable[object]) -> Iterator[Variable | Symbol]:
-    """The variables and symbols among the arguments of a call, also inside lists, tuples and dictionaries."""
-    for value in arguments:
-        if isinstance(value, (Variable, Symbol)):
-            yield value
-        elif isinstance(value, dict):
-            yield from _variables(cast("dict[str, object]", value).values())
-        elif isinstance(value, (list, tuple)):
-            inside = cast("Sequence[object]", value)
-            if not (inside and isinstance(inside[0], (int, float))):  # long data
-                yield from _variables(inside)
 
 
 class Variable(Labels):

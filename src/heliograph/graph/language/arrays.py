@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,23 +106,20 @@ def reshaped(draft: Draft, x: Quantity, shape: tuple[Any, ...]) -> Quantity:
 def join(draft: Draft, parts: Sequence[Any], axis: Any) -> Quantity:
     """Arrays one behind the other along an axis; numbers may be among them."""
     forms, label = _forms(draft, "concatenate", parts)
-    try:
-        grids = [np.arange(f.size).reshape(f.shape) + 0 for f in forms]
-        starts = np.cumsum([0, *(f.size for f in forms)])
-        place = np.concatenate([g + s for g, s in zip(grids, starts[:-1], strict=True)], axis=axis)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{label}: {error}") from None
-    return _joined(draft, label, forms, place)
+    return _side_by_side(draft, label, forms, lambda grids: np.concatenate(grids, axis=axis))
 
 
 def pile(draft: Draft, parts: Sequence[Any], axis: Any) -> Quantity:
     """Arrays of one shape side by side along a new axis; numbers may be among them."""
     forms, label = _forms(draft, "stack", parts)
+    return _side_by_side(draft, label, forms, lambda grids: np.stack(np.broadcast_arrays(*grids), axis=axis))
+
+
+def _side_by_side(draft: Draft, label: str, forms: list[Affine], put: Callable[[list[np.ndarray]], Any]) -> Quantity:
+    """The rows of all forms, in the order in which `put` arranges arrays of their numbers."""
+    starts = np.cumsum([0, *(f.size for f in forms)])
     try:
-        shape = np.broadcast_shapes(*(f.shape for f in forms))
-        starts = np.cumsum([0, *(f.size for f in forms)])
-        grids = [np.broadcast_to(np.arange(f.size).reshape(f.shape), shape) for f in forms]
-        place = np.stack([g + s for g, s in zip(grids, starts[:-1], strict=True)], axis=axis)
+        place = put([start + np.arange(f.size).reshape(f.shape) for start, f in zip(starts[:-1], forms, strict=True)])
     except (TypeError, ValueError) as error:
         raise ModelError(f"{label}: {error}") from None
     return _joined(draft, label, forms, place)

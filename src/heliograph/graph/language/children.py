@@ -25,6 +25,7 @@ __all__ = [
     "Kind",
     "as_gaussian",
     "attach_plate",
+    "attach_seen",
     "child",
     "derived",
     "fit",
@@ -132,28 +133,46 @@ def _made_by(draft: Draft, name: str, plate: Plate, kind: Kind, given: bool) -> 
     return Quantity(node)
 
 
-def likelihood(draft: Draft, name: str, factor: Factor, port: str, x: Quantity, data: dict[str, np.ndarray]) -> None:
-    """Attach counts observed on a variable; entries where the count is missing are left out."""
+def likelihood(
+    draft: Draft, name: str, factor: Factor, x: Quantity, data: dict[str, np.ndarray], seen: np.ndarray
+) -> None:
+    """Attach what was observed of a variable, which is at the factor's first port."""
+    port = factor.ports[0]
     if draft.mixes(name):
         return draft.component(name, factor, {port: x}, data, None)
     draft.check_name(name)
-    counts = data["count"]
+    shapes = [a.shape[: a.ndim - factor.data_ranks.get(p, 0)] for p, a in data.items()]
     try:
-        full = np.broadcast_shapes(x.shape, *(v.shape for v in data.values()))
+        full = np.broadcast_shapes(x.shape, *shapes)
     except ValueError:
         raise ModelError(
-            f"variable {name!r}: observed has shape {counts.shape}, but {x.name!r} has shape {x.shape}"
+            f"variable {name!r}: observed has shape {seen.shape}, but {x.name!r} has shape {x.shape}"
         ) from None
-    seen = ~np.isnan(np.broadcast_to(counts, full))
+    attach_seen(draft, name, factor, {port: x}, data, np.broadcast_to(seen, full))
+
+
+def attach_seen(draft: Draft, name: str, factor: Factor, ports: Ports, data: Data, seen: np.ndarray) -> None:
+    """Attach observed data; elements of which nothing was seen are left out, and remembered so that they can be predicted."""
     draft.take_name(name)
-    place(draft, x.node)
-    draft.note_counts(name, unattached(draft, factor, {port: x}, data, full))
+    for value in ports.values():
+        if isinstance(value, Quantity):
+            place(draft, value.node)
+    draft.note_counts(name, unattached(draft, factor, ports, data, seen.shape))
     if not seen.any():
         return
     if not seen.all():
-        x = Quantity(x.node, np.broadcast_to(x.entries(), full)[seen])
-        data = {k: np.broadcast_to(v, full)[seen] for k, v in data.items()}
-    attach_plate(draft, name, factor, {port: x}, data)
+        ports = {p: _rows(v, seen, 0) for p, v in ports.items()}
+        data = {p: _rows(v, seen, factor.data_ranks.get(p, 0)) for p, v in data.items()}
+    attach_plate(draft, name, factor, ports, data)
+
+
+def _rows(value: Any, seen: np.ndarray, rank: int) -> Any:
+    """The entries of a plate where something was seen."""
+    if isinstance(value, Quantity):
+        return Quantity(value.node, np.broadcast_to(value.entries(), seen.shape)[seen])
+    if isinstance(value, Family):
+        return value.broadcast_to(seen.shape)[cast(Any, seen)]
+    return np.broadcast_to(value, (*seen.shape, *value.shape[value.ndim - rank :]))[seen]
 
 
 # ---- variables with a fixed prior --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ have put into the graph, a factor with its ports and data, becomes a component o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Factor, OneOf
 from heliograph.families import Bernoulli, Categorical, Family
 from heliograph.graph.draft import Draft, Mixing
-from heliograph.graph.language.children import Entries, Kind, attach_plate, child, want
-from heliograph.graph.placing import place
-from heliograph.graph.plating import plate_shape, unattached
+from heliograph.graph.language.children import Entries, Kind, attach_seen, child, want
+from heliograph.graph.language.unfolding import kind_text
+from heliograph.graph.plating import plate_shape
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["mixture_of"]
@@ -43,7 +43,9 @@ def mixture_of(
     kind = parts[0].kind
     if kind is not None:
         return child(draft, name, factor, ports, data, kind, entries)
-    _count(draft, name, factor, ports, data)
+    x, rank = data["x"], factor.data_ranks.get("x", 0)
+    seen = ~np.isnan(x).any(axis=tuple(range(x.ndim - rank, x.ndim)))
+    attach_seen(draft, name, factor, ports, data, np.broadcast_to(seen, plate_shape(name, factor, ports, data)))
     return chooser
 
 
@@ -61,16 +63,10 @@ def _written(draft: Draft, name: str, n: int, component: Callable[[int], Any], e
     finally:
         del draft.mixtures[name]
     parts = [_Part(*c.made[1:]) for c in mixing.found]
-    kinds = dict.fromkeys(_kind_text(p.kind) for p in parts)
+    kinds = dict.fromkeys("observed counts or lifetimes" if p.kind is None else kind_text(*p.kind) for p in parts)
     if len(kinds) > 1:
         raise UnsupportedError(f"mixture {name!r}: its components are of different kinds: {' and '.join(kinds)}")
     return parts
-
-
-def _kind_text(kind: Kind | None) -> str:
-    if kind is None:
-        return "observed counts or lifetimes"
-    return kind.family.__name__ + (f" of {kind.dimension}" if kind.dimension is not None else "")
 
 
 def _joined(
@@ -102,33 +98,3 @@ def _same_port(ports: dict[str, Any], value: Any) -> str | None:
         if alike and np.array_equal(other.entries(), value.entries()):
             return port
     return None
-
-
-def _count(draft: Draft, name: str, factor: OneOf, ports: dict[str, Any], data: dict[str, np.ndarray]) -> None:
-    """Attach what was counted; rows of which nothing was seen are left out."""
-    ranks = factor.data_ranks
-    full = plate_shape(name, factor, ports, data)
-    draft.take_name(name)
-    for value in ports.values():
-        if isinstance(value, Quantity):
-            place(draft, value.node)
-    draft.note_counts(name, unattached(draft, factor, ports, data, full))
-    rank = ranks.get("x", 0)
-    counts = data["x"]
-    seen = ~np.isnan(counts)
-    seen = np.broadcast_to(seen.all(axis=tuple(range(counts.ndim - rank, counts.ndim))) if rank else seen, full)
-    if not seen.any():
-        return
-    if not seen.all():
-        ports = {p: _rows(v, full, seen, 0) for p, v in ports.items()}
-        data = {p: _rows(v, full, seen, ranks.get(p, 0)) for p, v in data.items()}
-    attach_plate(draft, name, factor, ports, data)
-
-
-def _rows(value: Any, full: tuple[int, ...], seen: np.ndarray, rank: int) -> Any:
-    """The entries of a plate where something was seen."""
-    if isinstance(value, Quantity):
-        return Quantity(value.node, np.broadcast_to(value.entries(), full)[seen])
-    if isinstance(value, Family):
-        return value.broadcast_to(full)[cast(Any, seen)]
-    return np.broadcast_to(value, (*full, *value.shape[value.ndim - rank :]))[seen]

@@ -10,7 +10,6 @@ from heliograph.errors import ModelError
 from heliograph.factors import (
     BinomialLogit,
     ExponentialInterval,
-    Factor,
     Multinomial,
     NegativeBinomial,
     Poisson,
@@ -21,43 +20,16 @@ from heliograph.families import Categorical, Dirichlet, Gamma, Gaussian
 from heliograph.graph.check import check_counts, check_positive
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.arrays import components
-from heliograph.graph.language.children import Entries, Kind, attach_plate, child, fit, want
+from heliograph.graph.language.children import Entries, Kind, attach_plate, child, fit, likelihood, want
 from heliograph.graph.language.continuous import gamma
 from heliograph.graph.language.discrete import binomial as binomial_beta
+from heliograph.graph.language.discrete import seen_counts, trials_and_counts
 from heliograph.graph.language.functions import multiply
 from heliograph.graph.language.linear import scale, stacked, subtract
 from heliograph.graph.language.noise import Censoring, bounds_of
-from heliograph.graph.placing import place
-from heliograph.graph.plating import unattached
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["binomial", "exponential", "multinomial", "negative_binomial", "softmax", "weibull"]
-
-
-def _observe(
-    draft: Draft, name: str, factor: Factor, x: Quantity, data: dict[str, np.ndarray], seen: np.ndarray
-) -> None:
-    """Attach observed data to the first port of a factor, where they were seen."""
-    if draft.mixes(name):
-        return draft.component(name, factor, {factor.ports[0]: x}, data, None)
-    draft.check_name(name)
-    draft.take_name(name)
-    full = fit(f"variable {name!r}", x.shape, seen.shape)
-    seen = np.broadcast_to(seen, full)
-    place(draft, x.node)
-    draft.note_counts(name, unattached(draft, factor, {factor.ports[0]: x}, data, full))
-    if not seen.any():
-        return
-    if not seen.all():
-        x = Quantity(x.node, np.broadcast_to(x.entries(), full)[seen])
-        ranks = {port: factor.data_ranks.get(port, 0) for port in data}
-        data = {port: np.broadcast_to(a, (*full, *a.shape[a.ndim - ranks[port] :]))[seen] for port, a in data.items()}
-    attach_plate(draft, name, factor, {factor.ports[0]: x}, data)
-
-
-def _counts(name: str, observed: Any) -> np.ndarray:
-    """Observed counts, NaN where there are none."""
-    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed)
 
 
 def binomial(draft: Draft, name: str, n: Any, p: Any, logit: Any, observed: Any) -> None:
@@ -67,21 +39,16 @@ def binomial(draft: Draft, name: str, n: Any, p: Any, logit: Any, observed: Any)
     if logit is None:
         return binomial_beta(draft, name, n, p, observed)
     z = want(name, "logit", logit, Gaussian)
-    trials, counts = check_counts(name, "n", n), _counts(name, observed)
-    if np.isnan(trials).any():
-        raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
-    fit(f"variable {name!r}: n and observed=", trials.shape, counts.shape)
-    if np.any(counts > trials):
-        raise ModelError(f"variable {name!r}: more successes were observed than there were trials")
-    _observe(draft, name, BinomialLogit(), z, {"n": trials, "count": counts}, ~np.isnan(counts))
+    data = trials_and_counts(name, n, observed)
+    likelihood(draft, name, BinomialLogit(), z, data, ~np.isnan(data["count"]))
 
 
 def negative_binomial(draft: Draft, name: str, log_mean: Any, dispersion: Any, observed: Any) -> None:
     """Observed counts that vary more than Poisson's; see `Builder.negative_binomial`."""
     z = want(name, "log_mean", log_mean, Gaussian)
-    counts = _counts(name, observed)
+    counts = seen_counts(name, observed)
     data = {"dispersion": check_positive(name, "dispersion", dispersion), "count": counts}
-    _observe(draft, name, NegativeBinomial(), z, data, ~np.isnan(counts))
+    likelihood(draft, name, NegativeBinomial(), z, data, ~np.isnan(counts))
 
 
 def multinomial(draft: Draft, name: str, p: Any, observed: Any) -> None:
@@ -93,7 +60,7 @@ def multinomial(draft: Draft, name: str, p: Any, observed: Any) -> None:
             f"variable {name!r}: observed= has shape {counts.shape}, but {x.name!r} has {x.node.dimension} categories, which its "
             "last axis must count"
         )
-    _observe(draft, name, Multinomial(), x, {"counts": counts}, np.asarray(~np.isnan(counts).any(axis=-1)))
+    likelihood(draft, name, Multinomial(), x, {"counts": counts}, np.asarray(~np.isnan(counts).any(axis=-1)))
 
 
 # ---- lifetimes ---------------------------------------------------------------------------------------------------
@@ -102,7 +69,7 @@ def weibull(draft: Draft, name: str, shape: Any, log_scale: Any, observed: Any, 
     z = want(name, "log_scale", log_scale, Gaussian)
     low, high = _lifetimes(name, observed, censoring)
     data = {"shape": check_positive(name, "shape", shape), "lower": low, "upper": high}
-    _observe(draft, name, Weibull(), z, data, ~np.isnan(low))
+    likelihood(draft, name, Weibull(), z, data, ~np.isnan(low))
 
 
 def exponential(

@@ -11,7 +11,6 @@ from heliograph.factors import (
     BernoulliBeta,
     Binomial,
     CategoricalDirichlet,
-    Factor,
     LogisticBernoulli,
     Poisson,
     PoissonLog,
@@ -24,6 +23,7 @@ from heliograph.graph.language.children import (
     Entries,
     Kind,
     child,
+    fit,
     fitted_size,
     from_message,
     from_parameters,
@@ -34,7 +34,7 @@ from heliograph.graph.language.children import (
 from heliograph.graph.language.tables import bernoulli_given, categorical_given
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["bernoulli", "binomial", "categorical", "dirichlet", "poisson"]
+__all__ = ["bernoulli", "binomial", "categorical", "dirichlet", "poisson", "seen_counts", "trials_and_counts"]
 
 _NEVER = 1e-300  # the rate of counts that are always 0, as in a zero-inflated Poisson
 
@@ -101,15 +101,15 @@ def poisson(draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any) ->
     if draft.mixes(name) and what == "rate" and not isinstance(z, Quantity):
         fixed = check_number(name, "rate", z)
         fixed = check_positive(name, "rate", np.where(fixed == 0, _NEVER, fixed))
-        return draft.component(name, Poisson(), {"rate": fixed}, {"count": _counts(name, observed)}, None)
+        return draft.component(name, Poisson(), {"rate": fixed}, {"count": seen_counts(name, observed)}, None)
     if not isinstance(z, Quantity):
         raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
     want(name, what, z, Gamma if what == "rate" else Gaussian, " (a Gaussian goes to log_rate=, a Gamma to rate=)")
-    factor: Factor = Poisson() if what == "rate" else PoissonLog()
-    likelihood(draft, name, factor, "rate" if what == "rate" else "z", z, {"count": _counts(name, observed)})
+    counts = seen_counts(name, observed)
+    likelihood(draft, name, Poisson() if what == "rate" else PoissonLog(), z, {"count": counts}, ~np.isnan(counts))
 
 
-def _counts(name: str, observed: Any) -> np.ndarray:
+def seen_counts(name: str, observed: Any) -> np.ndarray:
     """Observed counts, NaN where there are none."""
     return np.array(np.nan) if observed is None else check_counts(name, "observed", observed)
 
@@ -120,15 +120,16 @@ def binomial(draft: Draft, name: str, n: Any, p: Any, observed: Any) -> None:
     if not isinstance(p, Quantity) and not fixed:
         raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
     p = check_probability(name, "p", p) if fixed else want(name, "p", p, Beta, " (a Gaussian goes to logit=)")
-    trials, counts = check_counts(name, "n", n), _counts(name, observed)
+    data = trials_and_counts(name, n, observed)
+    likelihood(draft, name, Binomial(), p, data, ~np.isnan(data["count"]))
+
+
+def trials_and_counts(name: str, n: Any, observed: Any) -> dict[str, np.ndarray]:
+    """The data of a binomial."""
+    trials, counts = check_counts(name, "n", n), seen_counts(name, observed)
     if np.isnan(trials).any():
         raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
-    try:
-        over = counts > trials
-    except ValueError:
-        raise ModelError(
-            f"variable {name!r}: n of shape {trials.shape} does not fit observed of shape {counts.shape}"
-        ) from None
-    if over.any():
+    fit(f"variable {name!r}: n and observed=", trials.shape, counts.shape)
+    if np.any(counts > trials):
         raise ModelError(f"variable {name!r}: more successes were observed than there were trials")
-    likelihood(draft, name, Binomial(), "p", p, {"count": counts, "n": trials})
+    return {"n": trials, "count": counts}

@@ -11,7 +11,7 @@ from heliograph.families import Family
 from heliograph.graph.draft import Draft
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["next_entries"]
+__all__ = ["kind_text", "next_entries"]
 
 
 def next_entries(
@@ -37,12 +37,13 @@ def next_entries(
         )
     if (family, dimension) != (node.family, node.dimension):
         raise UnsupportedError(
-            f"chain {name!r}: its start is {_kind_text(node.family, node.dimension)}, but its step makes "
-            f"{_kind_text(family, dimension)}"
+            f"chain {name!r}: its start is {kind_text(node.family, node.dimension)}, but its step makes "
+            f"{kind_text(family, dimension)}"
         )
     chain.following = None
     return Quantity(node, entries)
 
 
-def _kind_text(family: type[Family], dimension: int | None) -> str:
+def kind_text(family: type[Family], dimension: int | None) -> str:
+    """A family and the length of its values, for a sentence."""
     return family.__name__ + (f" of {dimension}" if dimension is not None else "")
