@@ -11,10 +11,12 @@ from heliograph.paper.batch.kernels import PROGRAM, Sizes, kernel_grid
 from heliograph.paper.batch.learned import learned
 from heliograph.paper.batch.messages import labelled_messages, log_kl_of, sampled_beliefs
 from heliograph.paper.batch.methods import METHODS
-from heliograph.paper.exp1 import EXPERIMENT
 from heliograph.paper.exp1.parts import QUICK, label_noise, score_method
+from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.running.parts import Store, run_parts
 from heliograph.paper.sequences.logistic import logistic_factor
+
+EXPERIMENT = EXPERIMENTS["exp1"]
 
 MESSAGES = {"n_problems": 2, "d": 8, "n": 60, "sweeps": 5, "keep_sweeps": 5}
 EXACT = {**MESSAGES, "particles": 0}

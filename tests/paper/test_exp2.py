@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from heliograph.paper.batch.kernels import Sizes
-from heliograph.paper.exp2 import EXPERIMENT
 from heliograph.paper.exp2.parts import curves, smoothness
+from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.running.parts import Store, run_parts
+
+EXPERIMENT = EXPERIMENTS["exp2"]
 
 SETTINGS = {
     **EXPERIMENT.quick,

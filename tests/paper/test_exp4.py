@@ -9,9 +9,11 @@ from scipy.special import digamma, gammaln
 from heliograph.factors import CompoundGamma
 from heliograph.families import Beta
 from heliograph.paper.columns import kjit_settings
-from heliograph.paper.exp4 import EXPERIMENT
 from heliograph.paper.exp4.parts import compound_gamma_factor, incoming_messages, solve_problems
+from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.running.parts import Store, run_parts
+
+EXPERIMENT = EXPERIMENTS["exp4"]
 
 METHODS = ("exact", "learned", "kjit (text)", "kjit (program)")
 SETTINGS = {**EXPERIMENT.quick, "n_problems": 60, "particles": 4096, "methods": METHODS}

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heliograph.paper.features import EXPERIMENT
 from heliograph.paper.features.parts import approximation, gaussian_messages
+from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.running.parts import Store, run_parts
+
+EXPERIMENT = EXPERIMENTS["features"]
 
 SETTINGS = {
     **EXPERIMENT.quick,

@@ -6,9 +6,11 @@ from scipy.special import expit
 
 import heliograph.paper.sequences.logistic as logistic
 from heliograph.paper.columns import KJIT, kjit_settings
-from heliograph.paper.exp3 import EXPERIMENT as EXP3
-from heliograph.paper.exp5 import EXPERIMENT as EXP5
+from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.sequences.parts import level_of, level_per_sweep
+
+EXP3 = EXPERIMENTS["exp3"]
+EXP5 = EXPERIMENTS["exp5"]
 
 TINY = {"n_problems": 2, "d": 3, "n": 40, "n_test": 500, "sweeps": 3, "particles": 700}
 SMALL = {"D_in": 60, "D_out": 80, "minibatch": 30}

@@ -12,9 +12,24 @@ from heliograph.paper.running.experiment import Experiment
 
 __all__ = ["EXPERIMENTS", "claims_of", "sentences_of", "tables_of"]
 
-EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (exp1, exp2, exp3, exp4, exp5, features)
-}
+
+def _experiment(package: Any, seeds: float = 1.0, first_seed_only: tuple[str, ...] = ()) -> Experiment:
+    """The experiment that a package's three files make: what is run, what is said of it, what is drawn."""
+    parts, words, name = package.parts, package.words, package.__name__.rsplit(".", 1)[1]
+    run = parts.QUICK, parts.FULL, parts.parts_of, parts.assemble, parts.headlines
+    said = words.tables, words.sentences, words.claims
+    return Experiment(name, words.TITLE, words.LEAD, *run, *said, package.figures.draw, seeds, first_seed_only)
+
+
+_ALL = (
+    _experiment(exp1, seeds=0.5),
+    _experiment(exp2, seeds=0.5),
+    _experiment(exp3, first_seed_only=("sampling",)),
+    _experiment(exp4),
+    _experiment(exp5, first_seed_only=("sampling",)),
+    _experiment(features, seeds=0.5),
+)
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 
 
 def tables_of(result: Mapping[str, Any]) -> list[Table]:

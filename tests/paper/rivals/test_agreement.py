@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from heliograph.families import Beta, Gamma, Gaussian
 from heliograph.families.coordinates import logs_of
-from heliograph.paper.rivals.agreement import Agreement, average_belief, disagreement
+from heliograph.paper.rivals.forest import Agreement, average_belief, disagreement
 
 
 def make(kind, y):

@@ -103,7 +103,7 @@ def test_a_quadratic_is_learned_exactly_and_its_trees_agree():
     forest = EslamiForest(n_trees=8, ridge=1e-9).fit(X, Y)
     mean, variance = forest.predict(X)
     np.testing.assert_allclose(mean, Y, atol=1e-5)  # the ridge, 1e-9, against sums of about 10 rows
-    assert variance.max() < 1e-8 and forest.uncertainty(X).max() < 1e-8
+    assert variance.max() < 1e-8 and forest.answer(X)[1].max() < 1e-8
 
 
 def test_rows_added_one_by_one_teach_what_a_batch_teaches():
@@ -124,16 +124,16 @@ def test_a_new_row_lowers_the_uncertainty_where_it_lies():
     X, Y = wavy(rng, 400)
     far = X[:40] * 0.1 + 6.0
     forest = EslamiForest(n_trees=16).fit(X, Y)
-    before = forest.uncertainty(far).mean()
-    assert before > 10 * forest.uncertainty(X).mean()
+    before = forest.answer(far)[1].mean()
+    assert before > 10 * forest.answer(X)[1].mean()
     forest.update(far, truth(far))
-    assert forest.uncertainty(far).mean() < 0.1 * before
+    assert forest.answer(far)[1].mean() < 0.1 * before
 
 
 def test_one_leaf_alone_never_claims_to_be_certain():
     X, Y = wavy(np.random.default_rng(0), 50)
     forest = EslamiForest().fit(X, Y)
-    assert not forest.has_split and np.isinf(forest.predict(X)[1]).all() and np.isinf(forest.uncertainty(X)).all()
+    assert not forest.has_split and np.isinf(forest.predict(X)[1]).all() and np.isinf(forest.answer(X)[1]).all()
     forest.update(X[:1] + 0.01, Y[:1])
     assert forest.has_split and np.isfinite(forest.predict(X)[1]).all()
 
@@ -144,10 +144,10 @@ def test_a_step_in_a_column_that_never_varied_is_doubted_until_it_has_been_seen(
     forest = EslamiForest(n_trees=8).fit(X, Y)
     stepped = X + np.array([0.0, 0.0, 0.5])
     new = stepped[:40]
-    assert np.isfinite(forest.uncertainty(X)).all() and np.isinf(forest.uncertainty(new)).all()
+    assert np.isfinite(forest.answer(X)[1]).all() and np.isinf(forest.answer(new)[1]).all()
     assert np.isinf(forest.predict(new)[1]).all()
     forest.update(stepped, Y + 100.0)
-    assert np.isfinite(forest.uncertainty(new)).all() and np.isfinite(forest.uncertainty(X)).all()
+    assert np.isfinite(forest.answer(new)[1]).all() and np.isfinite(forest.answer(X)[1]).all()
     np.testing.assert_allclose(forest.predict(new)[0], Y[:40] + 100.0, atol=2.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,7 @@ LEAD = (
 )
 _NEAR = 0.5  # of log KL: what counts as agreement
 _VISIBLE = float(np.log(0.1))  # log KL of a mean off by 0.45 deviations, which one sees in a plot
-
-
-def _paper(method: str, key: str) -> float | None:
-    return paper_of("exp1", method, key)
+_paper = partial(paper_of, "exp1")
 
 
 def edges(chosen: Any) -> list[str]:

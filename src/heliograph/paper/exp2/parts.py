@@ -20,8 +20,7 @@ from heliograph.paper.columns import KJIT
 from heliograph.paper.exp1.parts import FULL as EXP1_FULL
 from heliograph.paper.exp1.parts import QUICK as EXP1_QUICK
 from heliograph.paper.published import published
-from heliograph.paper.rivals.agreement import Agreement
-from heliograph.paper.rivals.forest import ForestLearner
+from heliograph.paper.rivals.forest import Agreement, ForestLearner
 from heliograph.paper.rivals.forests import ExtraTrees, RandomForest
 from heliograph.paper.running.experiment import Outcome, plain_settings, split_by_method
 from heliograph.paper.running.parts import Part

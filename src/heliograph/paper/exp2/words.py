@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from heliograph.paper.columns import KJIT, PAPERS
@@ -18,10 +20,7 @@ TITLE = "Uncertainty of kernels and forests"
 LEAD = "How doubt behaves along two curves through the space of messages, and whether small doubt means small error."
 _SETS = ("set 1", "set 2")
 _FOREST = "eslami forest"
-
-
-def _paper(method: str, key: str, at: str) -> float | None:
-    return paper_of("exp2", method, key, at)
+_paper = partial(paper_of, "exp2")
 
 
 def tables(result: Json) -> list[Table]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -37,10 +37,7 @@ _ONE_WAY = (
     "The labels are observed, so the graph's schedule sends nothing to p and only the operator to z is learned; the paper learned "
     "one for each direction, but what it sent to p could change no posterior."
 )
-
-
-def _paper(method: str, key: str) -> Any:
-    return paper_of("exp3", method, key)
+_paper = partial(paper_of, "exp3")
 
 
 def tables(result: Json) -> list[Table]:

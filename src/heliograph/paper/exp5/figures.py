@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.paper.columns import KJIT
 from heliograph.paper.report.style import Picture, colour, label, new_figure, scattered
-from heliograph.paper.sequences.figures import draw_sequence
+from heliograph.paper.sequences.figures import draw as draw_sequence
 
 __all__ = ["draw"]
 
@@ -16,7 +16,7 @@ __all__ = ["draw"]
 def draw(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """The incoming messages of the data sets, temporal uncertainty, and figures per data set with asks per sweep."""
     pictures = [_incoming(result["datasets"], series["incoming"])] if "incoming" in series else []
-    pictures += draw_sequence(result, series, "exp5")
+    pictures += draw_sequence(result, series)
     asking = [m for m in (*KJIT, "learned") if m in result["methods"]]
     return pictures + ([_asked(result, asking)] if asking else [])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -19,10 +19,7 @@ __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 TITLE = "Four real data sets in sequence"
 LEAD = "Four real data sets in a row: the messages change with each, and the operator should notice and ask."
 _BLOOD = "blood_transfusion"
-
-
-def _paper(method: str, key: str, name: str) -> Any:
-    return paper_of("exp5", method, key, name)
+_paper = partial(paper_of, "exp5")
 
 
 def tables(result: Json) -> list[Table]:

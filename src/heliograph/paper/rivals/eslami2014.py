@@ -219,10 +219,6 @@ class EslamiForest:
         mean = trees.mean(axis=0) if self.combine is None else self.combine(trees)
         return mean, np.where(self.has_split & (blind < 0.5)[:, None], trees.var(axis=0), np.inf)
 
-    def uncertainty(self, X: Any) -> np.ndarray:
-        """How much the trees disagree about each row, (n,)."""
-        return self.answer(X)[1]
-
     # ---- keeping ------------------------------------------------------------------------------------------------
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """All that was learned, as arrays and JSON; what leaves hold is left out, as their rows give it again."""
@@ -265,15 +261,6 @@ class EslamiForest:
     def has_split(self) -> bool:
         """Whether any tree is more than one leaf."""
         return bool((self.feature_[: self.n_trees] >= 0).any())
-
-    @property
-    def depth(self) -> int:
-        """The number of splits on the longest way down; it may reach the number of rows when rows drift."""
-        level, depth = np.arange(self.n_trees), -1
-        while len(level):
-            inner = level[self.feature_[level] >= 0]
-            level, depth = np.concatenate([self.child_[inner], self.child_[inner] + 1]), depth + 1
-        return depth
 
 
 def _grown(a: np.ndarray, n: int) -> np.ndarray:

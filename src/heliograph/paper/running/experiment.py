@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from heliograph.paper.running.parts import Part
 
-__all__ = ["Experiment", "Json", "experiment_of", "Outcome", "plain_settings", "split_by_method"]
+__all__ = ["Experiment", "Json", "Outcome", "plain_settings", "split_by_method"]
 
 Json = Mapping[str, Any]
 
@@ -36,24 +36,6 @@ class Experiment(NamedTuple):
     draw: Callable[[dict[str, Any], dict[str, Any]], list[Any]]  # JSON and series to pictures
     seeds: float = 1.0  # share of the seeds asked for that this experiment is run with
     first_seed_only: tuple[str, ...] = ()  # methods too slow for more than one
-
-
-def experiment_of(
-    name: str, files: tuple[Any, Any, Any], seeds: float = 1.0, first_seed_only: tuple[str, ...] = ()
-) -> Experiment:
-    """The experiment that three files make: what is run, what is said of it, what is drawn.
-
-    Parameters
-    ----------
-    files
-        The modules ``parts``, ``words`` and ``figures``.
-    name, seeds, first_seed_only
-        As in `Experiment`.
-    """
-    parts, words, figures = files
-    run = parts.QUICK, parts.FULL, parts.parts_of, parts.assemble, parts.headlines
-    said = words.tables, words.sentences, words.claims
-    return Experiment(name, words.TITLE, words.LEAD, *run, *said, figures.draw, seeds, first_seed_only)
 
 
 def plain_settings(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:

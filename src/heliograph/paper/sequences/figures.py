@@ -10,7 +10,7 @@ from heliograph.paper.columns import KJIT
 from heliograph.paper.report.style import Picture, colour, file_name, label, marker, new_figure
 from heliograph.paper.report.tables import nats
 
-__all__ = ["draw_sequence"]
+__all__ = ["draw"]
 
 _WINDOW = 50  # messages of the moving average
 _BEYOND = 1e5  # what is larger is drawn here, so that the others can be told apart
@@ -100,9 +100,9 @@ def _per_problem(result: dict[str, Any], key: str, name: str, ylabel: str, capti
     return Picture(name, f"{ylabel} of each method over {n} problems; means: {means}.", caption, figure)
 
 
-def draw_sequence(result: dict[str, Any], series: dict[str, Any], name: str) -> list[Picture]:
+def draw(result: dict[str, Any], series: dict[str, Any]) -> list[Picture]:
     """Temporal uncertainty, then error, time, posterior KL and asks per problem."""
-    pictures = []
+    pictures, name = [], result["experiment"]
     for method in KJIT:
         if method in series and method in result["methods"]:
             given = result["settings"].get("columns", {}).get(method, {}).get("threshold")
