@@ -18,8 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from heliograph.errors import HeliographError
 from heliograph.paper.reproduce import Run, Step, choose, outcome_of, plan, run
 from heliograph.paper.results import strict_json, write_outcome
-from heliograph.paper.running.experiment import Outcome
-from heliograph.paper.running.parts import Store
+from heliograph.paper.running.parts import Outcome, Store
 
 app = typer.Typer(help="Expectation propagation with messages learned just in time.", no_args_is_help=True)
 

@@ -6,7 +6,7 @@ import pytest
 
 import heliograph as hg
 from heliograph.errors import ModelError
-from heliograph.graph.layout import layers_of
+from heliograph.graph.draw import layers_of
 
 matplotlib.use("Agg")
 

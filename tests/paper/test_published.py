@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.paper.columns import KJIT, kjit_settings, reproduces, settings_table
-from heliograph.paper.published import numbers, paper_of, published
+from heliograph.paper.columns import KJIT, kjit_settings, numbers, paper_of, published, reproduces, settings_table
 from heliograph.paper.registry import EXPERIMENTS
 
 PAPER = Path(os.environ.get("HELIOGRAPH_SHARED", Path(__file__).resolve().parents[2] / "../shared")) / "paper.tex"

@@ -18,8 +18,7 @@ from heliograph.paper.registry import EXPERIMENTS
 from heliograph.paper.report.page import build
 from heliograph.paper.reproduce import choose, outcome_of, plan, run
 from heliograph.paper.results import read_results, write_outcome
-from heliograph.paper.running.experiment import Outcome
-from heliograph.paper.running.parts import Store, run_parts
+from heliograph.paper.running.parts import Outcome, Store, run_parts
 
 TINY = ["reproduce", "exp4", "--methods", "exact,kjit (text)", "--json", "-"]  # one message a problem
 

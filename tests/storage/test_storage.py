@@ -7,8 +7,9 @@ import pytest
 from scipy.special import expit
 
 import heliograph as hg
+import heliograph.storage as archive
 from heliograph.errors import FileFormatError
-from heliograph.storage import archive, flatten, read_archive, unflatten, write_archive, write_whole
+from heliograph.storage import flatten, read_archive, unflatten, write_archive, write_whole
 
 
 def test_what_is_written_is_read(tmp_path):

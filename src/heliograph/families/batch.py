@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from heliograph.errors import ImproperError, ModelError, UnsupportedError
-from heliograph.families.indexing import plate_index
-from heliograph.families.points import Points, divided, locations, multiplied, or_none
+from heliograph.families.points import Points, divided, locations, multiplied, or_none, plate_index
 from heliograph.numerics.checks import as_real, short
 
 __all__ = ["Batch"]

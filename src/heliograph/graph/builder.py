@@ -15,7 +15,7 @@ from heliograph.families import Family
 from heliograph.graph import count_words, noise_words, structures
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
-from heliograph.graph.draw import render_dot, render_html, render_line, render_png, render_summary
+from heliograph.graph.draw import draw_graph, render_dot, render_html, render_line, render_png, render_summary
 from heliograph.graph.gates import gate_lines, when
 from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal, wishart
 from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
@@ -23,7 +23,6 @@ from heliograph.graph.language.children import Entries, from_message
 from heliograph.graph.language.continuous import Around
 from heliograph.graph.language.noise import Censoring
 from heliograph.graph.language.spread import Spread
-from heliograph.graph.layout import draw_graph
 from heliograph.graph.observing import give, name_data
 from heliograph.graph.other_words import as_known, no_attribute
 from heliograph.graph.quantity import Argument

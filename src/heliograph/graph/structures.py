@@ -9,8 +9,8 @@ from heliograph.errors import ModelError
 from heliograph.families import Family
 from heliograph.graph.language import chains, functions, processes
 from heliograph.graph.language.children import Entries
-from heliograph.graph.language.components import mixture_of
 from heliograph.graph.language.mixture import mixture as gaussian_mixture
+from heliograph.graph.language.mixture import mixture_of
 from heliograph.graph.language.processes import Kernel
 from heliograph.graph.language.spread import Spread
 from heliograph.graph.quantity import Argument

@@ -2,16 +2,14 @@
 
 Start with `answer.py` (what an oracle gives back) and `sampler.py` (the user's function as data). `problem.py` cuts a plate into
 integrals of one kind. Then choose a way: `quadrature` and `importance` are the oracles, between which `automatic.py` chooses for
-each row, `references` their cheap and unvouched cousins; all of them work on the `axes` of the families. `frames.py` and
-`answering.py` turn sums into an answer, `bounds.py` says how much may lie where nobody looked, `certain.py` answers where nothing
-is unknown, `making.py` finds an oracle by its name.
+each row (and where each is found by its name), `references` their cheap and unvouched cousins; all of them work on the `axes` of
+the families. `frames.py` and `answering.py` turn sums into an answer, and `bounds.py` says how much may lie where nobody looked.
 """
 
 from heliograph.oracles.answer import Answer, Oracle
-from heliograph.oracles.automatic import AutomaticOracle
+from heliograph.oracles.automatic import AutomaticOracle, make_oracle
 from heliograph.oracles.calling import evaluate
 from heliograph.oracles.importance import AbcOracle, ImportanceOracle, Pool
-from heliograph.oracles.making import make_oracle
 from heliograph.oracles.quadrature import QuadratureOracle
 from heliograph.oracles.sampler import Sampler, sampler_of
 

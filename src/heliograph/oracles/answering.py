@@ -9,10 +9,12 @@ import numpy as np
 from heliograph.families import Family, Gaussian, concatenate
 from heliograph.oracles.answer import Answer
 from heliograph.oracles.axes import Projection
+from heliograph.oracles.calling import evaluate
 from heliograph.oracles.frames import Frame, blocks_of, ports_of
 from heliograph.oracles.problem import Port, Problem
 
-__all__ = ["answer_of", "blank", "choose", "exact_errors"]
+__all__ = ["answer_if_certain", "answer_of", "blank", "choose", "exact_errors"]
+
 
 _FEW = 4.0  # draws
 _CONSTANT = 1e-3  # of the square of a frame's scale, which is a trillionth of the value where there is no other
@@ -184,3 +186,30 @@ def blank(a: np.ndarray, failed: np.ndarray, known: Any) -> np.ndarray:
     trailing = (1,) * (a.ndim - 1)
     a = np.where(np.reshape(np.broadcast_to(known, failed.shape), (-1, *trailing)), 0.0, a)
     return np.where(failed.reshape(-1, *trailing), np.inf, a)
+
+
+def answer_if_certain(rng: np.random.Generator, problem: Problem) -> Answer:
+    """A point mass at the function's value; a row fails where the message on the output holds that value impossible."""
+    n, out = problem.n, problem.output
+    value = evaluate(rng, problem.sampler, problem.constants, size=n)
+    belief = out.message.point_like(value)
+    log_z = out.axis.log_message(out.message, out.axis.coordinates(value)[:, None])[:, 0]
+    failed = ~np.isfinite(log_z)
+
+    beliefs = {**problem.fixed, out.name: choose(failed, out.message, belief)}
+    order = [k for k in problem.sampler.ports if k in beliefs]
+    known = {k: exact_errors(beliefs[k], failed) for k in order}
+    square = {k: covariance for k, (_, covariance) in known.items()}
+    return Answer(
+        beliefs={k: beliefs[k] for k in order},
+        log_z=np.where(failed, -np.inf, log_z),
+        standard_errors={k: errors for k, (errors, _) in known.items()},
+        covariances=square,
+        chart_covariances=square,
+        expected_kl={k: blank(np.zeros(n), failed, False) for k in order},
+        log_z_error=blank(np.zeros(n), failed, False),
+        ess=np.where(failed, 0.0, 1.0),
+        pareto_k=np.full(n, -1.0),
+        failed=failed,
+        n_evaluations=n,
+    )

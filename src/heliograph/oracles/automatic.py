@@ -14,14 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from heliograph.errors import ModelError
 from heliograph.families import Family
-from heliograph.oracles.answer import Answer, gather, replace_rows, take_answer
+from heliograph.oracles.answer import Answer, Oracle, gather, replace_rows, take_answer
 from heliograph.oracles.axes import axis_of
+from heliograph.oracles.importance.abc_oracle import AbcOracle
 from heliograph.oracles.importance.importance_oracle import ImportanceOracle
 from heliograph.oracles.quadrature.quadrature_oracle import QuadratureOracle
 from heliograph.oracles.sampler import Sampler
 
-__all__ = ["AutomaticOracle", "Route"]
+__all__ = ["AutomaticOracle", "Route", "make_oracle"]
+
 
 _SHARPER = 0.01  # of the precision wished for: the errors of some hundred cells add up
 _FINEST, _COARSEST = 1e-10, 1e-4  # relative accuracy of quadrature: below, nothing is gained; above, nothing is saved
@@ -157,3 +160,23 @@ def _rows(incoming: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
 def _key(unknown: int, choices: int, precision: float | None) -> str:
     decade = "any" if precision is None else str(round(float(np.log10(max(precision, 1e-12)))))
     return f"{unknown} unknown, {choices} choices, precision {decade}"
+
+
+_NAMES = {"auto": AutomaticOracle, "importance": ImportanceOracle, "quadrature": QuadratureOracle, "abc": AbcOracle}
+
+
+def make_oracle(oracle: str | Oracle = "auto", **options: Any) -> Oracle:
+    """The oracle of that name with these options; an object that can be asked is returned as it is.
+
+    >>> make_oracle("importance", n_samples=1000, draws="random").n_samples
+    1000
+    """
+    if isinstance(oracle, str):
+        if oracle not in _NAMES:
+            raise ModelError(f"there is no oracle {oracle!r}; there are {sorted(_NAMES)}, or give an object with `ask`")
+        return _NAMES[oracle](**options)
+    if options:
+        raise ModelError(f"options {sorted(options)} go with an oracle's name, not with an object")
+    if not callable(getattr(oracle, "ask", None)):
+        raise ModelError(f"an oracle needs a method `ask`; {type(oracle).__name__} has none")
+    return oracle

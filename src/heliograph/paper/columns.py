@@ -1,4 +1,4 @@
-"""The three kinds of KJIT, named for what they are, and every setting of each in one record.
+"""The three kinds of KJIT, named for what they are, every setting of each in one record, and the paper's own numbers beside them.
 
 `kjit (text)` is what the paper's text describes, `kjit (program)` what its authors' program did where that differs, `kjit (house)`
 our own mixture, which nothing in the paper stands for. The paper's numbers stand beside the first two only.
@@ -6,12 +6,27 @@ our own mixture, which nothing in the paper stands for. The paper's numbers stan
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.kjit.kernel_learner import Kjit, columns
 
-__all__ = ["KJIT", "PAPERS", "Column", "kjit_of", "kjit_settings", "reproduces", "settings_table"]
+__all__ = [
+    "KJIT",
+    "PAPERS",
+    "Column",
+    "Published",
+    "kjit_of",
+    "kjit_settings",
+    "numbers",
+    "paper_of",
+    "published",
+    "reproduces",
+    "settings_table",
+]
 
 
 class Column(NamedTuple):
@@ -81,3 +96,50 @@ def settings_table(experiment: str) -> tuple[list[str], list[tuple[str, list[Any
         {**columns()[KJIT[n].word], "axis": "identity", **_SIZES[experiment][n]} for n in KJIT
     ]  # the later wins, as in `Kjit`
     return list(KJIT), [(key, [one[key] for one in whole]) for key in whole[0]]
+
+
+class Published(NamedTuple):
+    """One number of the paper."""
+
+    experiment: str
+    method: str  # "kjit" for both columns that are meant to reproduce it
+    key: str
+    at: str | None  # the data set, the curve, or after how many problems
+    value: float
+    line: int  # of the paper's source
+    source: str  # "text" if it is printed there, "figure" if it was read off the figure that begins there
+
+
+@cache
+def numbers() -> tuple[Published, ...]:
+    """Every number there is."""
+    text = files("heliograph.paper").joinpath("published.toml").read_text(encoding="utf-8")
+    return tuple(
+        Published(n["experiment"], n["method"], n["key"], n.get("at"), n["value"], n["line"], n["from"])
+        for n in tomllib.loads(text)["number"]
+    )
+
+
+def paper_of(experiment: str, method: str, key: str, at: str | None = None) -> float | None:
+    """The paper's number for a method of an experiment, or None if it has none.
+
+    >>> paper_of("exp1", "kjit (program)", "mean_log_kl"), paper_of("exp1", "kjit (house)", "mean_log_kl")
+    (-8.97, None)
+    """
+    if method != "kjit" and method.startswith("kjit"):
+        method = "kjit" if reproduces(method) else method
+    wanted = (experiment, method, key, at)
+    return next((n.value for n in numbers() if (n.experiment, n.method, n.key, n.at) == wanted), None)
+
+
+def published(experiment: str) -> dict[str, Any]:
+    """What an experiment's JSON carries of the paper: ``{method: {key: number}}``, or ``{key: {at: number}}``."""
+    found: dict[str, Any] = {}
+    for n in numbers():
+        if n.experiment == experiment:
+            row = found.setdefault(n.method, {})
+            if n.at is None:
+                row[n.key] = n.value
+            else:
+                row.setdefault(n.key, {})[n.at] = n.value
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 from heliograph.paper import exp1, exp2, exp3, exp4, exp5, features
 from heliograph.paper.report.claims import Claim
 from heliograph.paper.report.tables import Table
-from heliograph.paper.running.experiment import Experiment
+from heliograph.paper.running.parts import Experiment
 
 __all__ = ["EXPERIMENTS", "claims_of", "sentences_of", "tables_of"]
 

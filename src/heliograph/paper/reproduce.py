@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from heliograph.errors import ModelError
 from heliograph.paper.registry import EXPERIMENTS
-from heliograph.paper.running.experiment import Experiment, Outcome, plain_settings
-from heliograph.paper.running.parts import Part, Store, run_parts
+from heliograph.paper.running.parts import Experiment, Outcome, Part, Store, plain_settings, run_parts
 
 __all__ = [
     "Run",

@@ -17,7 +17,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.paper.registry import EXPERIMENTS
-from heliograph.paper.running.experiment import Outcome
+from heliograph.paper.running.parts import Outcome
 from heliograph.storage import write_whole
 
 __all__ = ["read_results", "strict_json", "write_outcome"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heliograph.paper.running.experiment import Outcome
+from heliograph.paper.running.parts import Outcome
 
 SEQUENCE = ("disagreement", "posterior_kl", "oracle_calls", "evaluations", "improper", "messages", "seconds",
             "seconds_oracle", "seconds_learning", "seconds_prediction", "seconds_rest")  # fmt: skip

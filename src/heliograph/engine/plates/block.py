@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.engine.blocks.plate import BlockFactor, Joint, vector_beliefs
 from heliograph.engine.blocks.system import Error
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.plates.protocol import EvidencePoint, PlateKind
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
 from heliograph.families import Family, Gaussian
@@ -30,19 +30,13 @@ class Narrow(NamedTuple):
     variance: np.ndarray  # (n,)
 
 
-class BlockPlate:
+class BlockPlate(PlateKind):
     """Messages by `BlockFactor`; the joint belief is solved for once, however many ports are told about it."""
-
-    n_learned = 0
 
     def __init__(self, plate: Plate, factor: BlockFactor) -> None:
         self.plate = plate
         self.factor = factor
         self._latest: tuple[object, Joint | None] | None = None  # the state of the messages, and the belief under them
-
-    def reads(self, to: str) -> tuple[str, ...]:
-        """The ports with sites that are connected with this one."""
-        return tuple(self.factor.depends(to, frozenset()))
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
         """A block speaks first: the other factors answer to its marginals."""
@@ -76,14 +70,6 @@ class BlockPlate:
         """The marginals of the joint belief, without what came in; a block is exact, and never damped."""
         self._store(exchange.tables, task.to, self.joint(exchange.tables))
         exchange.counts.n_messages += exchange.tables.sent[task].size
-
-    def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """As `send`."""
-        self.send(exchange, task, 0.0)
-
-    def log_z(self, tables: Tables) -> np.ndarray | None:
-        """Nothing can be impossible in a block by itself."""
-        return None
 
     def log_evidence(self, at: EvidencePoint) -> float:
         """The block's integral under its sites; its nodes count here, and nowhere else."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.plates.protocol import EvidencePoint, PlateKind
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
 from heliograph.errors import AccuracyWarning
@@ -18,10 +18,8 @@ from heliograph.graph.records import Plate
 __all__ = ["CountsPlate"]
 
 
-class CountsPlate:
+class CountsPlate(PlateKind):
     """Messages of `CountsFactor`: to the rows all counts, to every entry its marginal without its own."""
-
-    n_learned = 0
 
     def __init__(self, plate: Plate, factor: CountsFactor) -> None:
         self.plate = plate
@@ -30,10 +28,6 @@ class CountsPlate:
             None  # a state of the tables, and all that is known of the rows in it
         )
 
-    def reads(self, to: str) -> tuple[str, ...]:
-        """All ports with messages."""
-        return tuple(self.factor.depends(to, frozenset()))
-
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
         """The rows speak first."""
         for port in self.factor.entries:
@@ -41,19 +35,11 @@ class CountsPlate:
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """Sums and marginals; exact, and never damped."""
-        self.repeat(exchange, task, exchange)
-        exchange.counts.n_messages += exchange.tables.sent[task].size
-
-    def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """As `send`."""
         tables = exchange.tables
         to_rows = task.to == self.factor.table
         message = self._to_rows(tables) if to_rows else self._to_entries(tables, task.to)
         self._store(tables, task.to, message)
-
-    def log_z(self, tables: Tables) -> np.ndarray | None:
-        """Counts make nothing impossible."""
-        return None
+        exchange.counts.n_messages += exchange.tables.sent[task].size
 
     def log_evidence(self, at: EvidencePoint) -> float:
         """The integral of the rows under what others say of them and the counts; a warning says that it is rough."""
@@ -64,10 +50,6 @@ class CountsPlate:
             stacklevel=2,
         )
         return float(np.sum(self._total(at.exchange.tables).log_normaliser()))
-
-    def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """None."""
-        return {}
 
     def _store(self, tables: Tables, port: str, message: Family) -> None:
         known = self._latest is not None and self._latest[0] is tables.state

@@ -7,7 +7,7 @@ import numpy as np
 from heliograph.engine.discrete.plate import DiscreteFactor, DiscreteJoint
 from heliograph.engine.merging import copied
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.plates.protocol import EvidencePoint, PlateKind
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
 from heliograph.families import Family
@@ -16,19 +16,13 @@ from heliograph.graph.records import Plate
 __all__ = ["DiscretePlate"]
 
 
-class DiscretePlate:
+class DiscretePlate(PlateKind):
     """Messages by `DiscreteFactor`; the sums are done once, however many ports are told about them."""
-
-    n_learned = 0
 
     def __init__(self, plate: Plate, factor: DiscreteFactor) -> None:
         self.plate = plate
         self.factor = factor
         self._latest: tuple[dict[str, Family], DiscreteJoint] | None = None  # the sites, and the joint under them
-
-    def reads(self, to: str) -> tuple[str, ...]:
-        """The ports with sites that are connected with this one."""
-        return tuple(self.factor.depends(to, frozenset()))
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
         """A block speaks first: the other factors answer to its marginals."""
@@ -40,10 +34,6 @@ class DiscretePlate:
         self._store(exchange.tables, task.to)
         exchange.counts.n_messages += exchange.tables.sent[task].size
 
-    def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """As `send`."""
-        self._store(exchange.tables, task.to)
-
     def log_z(self, tables: Tables) -> np.ndarray | None:
         """The log normaliser of the whole block."""
         return np.asarray(self.joint(tables).log_z)
@@ -51,10 +41,6 @@ class DiscretePlate:
     def log_evidence(self, at: EvidencePoint) -> float:
         """The sum over all configurations under the sites; the block's nodes count here, and nowhere else."""
         return self.joint(at.exchange.tables).log_z
-
-    def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """Categories have no centres."""
-        return {}
 
     def joint(self, tables: Tables) -> DiscreteJoint:
         """The joint distribution under the messages of a table."""

@@ -11,10 +11,10 @@ from heliograph.engine.plates.delivery import Proposal, deliver
 from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.gathering import gather, gather_all
 from heliograph.engine.plates.plain import read_ports
-from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.plates.protocol import EvidencePoint, PlateKind
 from heliograph.engine.schedule import Task
 from heliograph.engine.sweep_info import Invocation
-from heliograph.engine.tables import Rows, Tables
+from heliograph.engine.tables import Rows
 from heliograph.factors.black_box import BlackBox
 from heliograph.families import Family
 from heliograph.graph.records import Graph, Plate
@@ -23,8 +23,8 @@ from heliograph.operators.protocol import Reply
 __all__ = ["LearnedPlate"]
 
 
-class LearnedPlate:
-    """A plate that gets its messages from `BlackBox.send`, each with an estimate of its error."""
+class LearnedPlate(PlateKind):
+    """A plate that gets its messages from `BlackBox.send`, each with an estimate of its error; its log Z is an oracle's."""
 
     def __init__(self, graph: Graph, plate: Plate) -> None:
         self.plate = plate
@@ -35,9 +35,6 @@ class LearnedPlate:
     def reads(self, to: str) -> tuple[str, ...]:
         """The ports that the factor depends on: all of them, for a black box."""
         return self._reads[to]
-
-    def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """Leave the messages uniform."""
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """Send predicted or asked messages; rows that no oracle could answer keep the old ones."""
@@ -57,19 +54,11 @@ class LearnedPlate:
         for rows, message in earlier.replies.get(task, ()):
             exchange.tables.store(self.plate, task.to, message, rows)
 
-    def log_z(self, tables: Tables) -> np.ndarray | None:
-        """None: only an oracle could compute it."""
-        return None
-
     def log_evidence(self, at: EvidencePoint) -> float:
         """Log Z, as learned by the run's operator or computed by its oracle, and the terms of the edges."""
         incoming = gather_all(at.exchange.tables, self.plate)
         terms = edge_terms(at.exchange.tables, self.plate, incoming, 1.0, at.centres)
         return float(np.sum(self._box.log_z(incoming, options=at.exchange.learning))) + terms
-
-    def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """No better centres."""
-        return {}
 
     def _count(self, exchange: Exchange, to: str, reply: Reply, n_improper: int) -> None:
         counts, asked, failed = exchange.counts, reply.asked, reply.failed

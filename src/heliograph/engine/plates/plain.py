@@ -10,7 +10,7 @@ from heliograph.engine.evidence_terms import counted, edge_terms
 from heliograph.engine.plates.delivery import Proposal, deliver
 from heliograph.engine.plates.exchange import Exchange
 from heliograph.engine.plates.gathering import gather, gather_all
-from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.plates.protocol import EvidencePoint, PlateKind
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
 from heliograph.families import Family
@@ -30,10 +30,11 @@ def read_ports(graph: Graph, plate: Plate) -> dict[str, tuple[str, ...]]:
     return found
 
 
-class PlainPlate:
-    """A plate that gets its messages from `Factor.message`, one per element and port."""
+class PlainPlate(PlateKind):
+    """A plate that gets its messages from `Factor.message`, one per element and port.
 
-    n_learned = 0
+    Mixtures, which cannot begin with uniform messages, are started together (`mixture_start`).
+    """
 
     def __init__(self, graph: Graph, plate: Plate) -> None:
         self.plate = plate
@@ -42,9 +43,6 @@ class PlainPlate:
     def reads(self, to: str) -> tuple[str, ...]:
         """The ports that the factor depends on."""
         return self._reads[to]
-
-    def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """Nothing: mixtures, which cannot begin with uniform messages, are started together (`mixture_start`)."""
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """Send the factor's message, raised to 1 / power where it was computed for power EP."""
@@ -58,10 +56,6 @@ class PlainPlate:
         policy = "allow" if exchange.policy == "auto" else exchange.policy
         deliver(exchange, plate, task, Proposal(new, incoming.get(task.to), policy, exact=True), damping, rows)
 
-    def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """Send the same direction once more."""
-        self.send(exchange, task, 0.0)
-
     def log_z(self, tables: Tables) -> np.ndarray | None:
         """The factor's own log Z."""
         return self.plate.factor.log_z(gather_all(tables, self.plate))
@@ -72,10 +66,6 @@ class PlainPlate:
         incoming: dict[str, Any] = gather_all(at.exchange.tables, self.plate, power)
         terms = edge_terms(at.exchange.tables, self.plate, incoming, power, at.centres)
         return (float(np.sum(counted(self.plate.factor.log_z(incoming, power), self.plate.times))) + terms) / power
-
-    def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """No better centres."""
-        return {}
 
     def _first(self, exchange: Exchange, to: str) -> Family | None:
         """The message of the factor's rule to begin a run by; None where it has none."""

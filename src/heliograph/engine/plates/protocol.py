@@ -26,25 +26,17 @@ class EvidencePoint(NamedTuple):
 
 
 class PlateKind(Protocol):
-    """A plate as a run uses it."""
+    """A plate as a run uses it; a kind that inherits from this says only what it does otherwise."""
 
-    @property
-    def plate(self) -> Plate:
-        """The plate of the graph."""
-        ...
-
-    @property
-    def n_learned(self) -> int:
-        """The number of messages per direction that are learned; 0 where they are computed."""
-        ...
+    plate: Plate  # of the graph
+    n_learned: int = 0  # messages per direction that are learned and not computed
 
     def reads(self, to: str) -> tuple[str, ...]:
         """The ports whose messages the one to `to` depends on."""
-        ...
+        return tuple(self.plate.factor.depends(to, frozenset()))
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
         """Store the messages that a run begins with, where these are not uniform."""
-        ...
 
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """Compute and store one direction, for the whole plate or some rows of it."""
@@ -52,11 +44,11 @@ class PlateKind(Protocol):
 
     def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
         """Send one direction again without damping; answers of oracles and regressions in `earlier` are used again."""
-        ...
+        self.send(exchange, task, 0.0)
 
     def log_z(self, tables: Tables) -> np.ndarray | None:
-        """``log Z`` of every element at the current messages; None where there is no formula."""
-        ...
+        """``log Z`` of every element at the current messages; None where there is no formula, or nothing can be impossible."""
+        return None
 
     def log_evidence(self, at: EvidencePoint) -> float:
         """The terms of this plate, and of its edges, in the log evidence."""
@@ -64,4 +56,4 @@ class PlateKind(Protocol):
 
     def centres(self, tables: Tables, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Better centres for its nodes than the means of their beliefs, where the plate knows some."""
-        ...
+        return {}

@@ -12,7 +12,7 @@ import numpy as np
 
 from heliograph.engine.evidence_terms import log_normaliser
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.plates.protocol import EvidencePoint
+from heliograph.engine.plates.protocol import EvidencePoint, PlateKind
 from heliograph.engine.properness import choose, finite
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows, Tables
@@ -26,10 +26,11 @@ __all__ = ["SharedVectorPlate"]
 _LEAST_GROWTH = 1e-6  # of a rank-one update: below this it would amplify rounding, and the precision is inverted anew
 
 
-class SharedVectorPlate:
-    """The plate between the rows of a matrix and the one vector that they share; port w is the vector's, out the rows'."""
+class SharedVectorPlate(PlateKind):
+    """The plate between the rows of a matrix and the one vector that they share; port w is the vector's, out the rows'.
 
-    n_learned = 0
+    It has no log Z: a contradiction at an exactly known product is refused when the model is written.
+    """
 
     def __init__(self, graph: Graph, plate: Plate) -> None:
         self.plate = plate
@@ -42,9 +43,6 @@ class SharedVectorPlate:
         """The other end; a row depends on the messages that the vector got from the other rows."""
         return ("out",) if to == "w" else ("w",)
 
-    def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """Leave the messages uniform."""
-
     def send(self, exchange: Exchange, task: Task, damping: float, rows: Rows = None) -> None:
         """Send one direction; it is linear in its input, and so never damped itself."""
         if task.to == "out":
@@ -53,14 +51,6 @@ class SharedVectorPlate:
             self._send_vector(exchange, task)
         else:
             self._send_row_to_vector(exchange, rows)
-
-    def repeat(self, exchange: Exchange, task: Task, earlier: Exchange) -> None:
-        """Send the same direction once more."""
-        self.send(exchange, task, 0.0)
-
-    def log_z(self, tables: Tables) -> np.ndarray | None:
-        """None: a contradiction at an exactly known product is refused when the model is written."""
-        return None
 
     def log_evidence(self, at: EvidencePoint) -> float:
         """``-A(belief of the row)`` for every row: its other terms cancel against the vector's."""

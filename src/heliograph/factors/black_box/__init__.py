@@ -4,14 +4,13 @@
 called on arrays it is the function it was. What it learns belongs to it and serves every model that uses it.
 
 Start with `box`, the factor itself; `options` is how one run treats it, `oracle_calls` how an oracle is asked, `saving` and
-`loading` are its file. `joint` is the same factor with several inputs as one vector, `terms` with
+`load_factor` its file. `joint` is the same factor with several inputs as one vector, `terms` with
 what is added to its output.
 """
 
 from heliograph.factors.black_box.box import BlackBox
-from heliograph.factors.black_box.decorator import factor
+from heliograph.factors.black_box.decorator import factor, load_factor
 from heliograph.factors.black_box.joint import joint_box
-from heliograph.factors.black_box.loading import load_factor
 from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls, oracle_named
 from heliograph.factors.black_box.terms import box_with_term

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from heliograph.errors import ModelError
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.factors.black_box.counts import counted
+from heliograph.factors.black_box.saving import WHAT, take
 from heliograph.families import Bernoulli, Family
+from heliograph.families.packing import family_named
 from heliograph.oracles import sampler_of
+from heliograph.storage import read_archive, understanding
 
-__all__ = ["factor"]
+__all__ = ["factor", "load_factor"]
 
 
 def factor(
@@ -78,3 +82,30 @@ def factor(
 
 def _is_output(family: Any) -> bool:
     return isinstance(family, type) and (family is int or issubclass(family, Family))
+
+
+def load_factor(path: str | os.PathLike[str], function: Callable[..., Any] | BlackBox) -> BlackBox:
+    """A factor of `function` that knows what the file holds.
+
+    `function` is the plain function, or a factor made of it (which is left as it is).
+    """
+    arrays, header = read_archive(path, WHAT)
+    with understanding(path):
+        described = header["factor"]
+        if isinstance(function, BlackBox):
+            old, sampler = function, function.sampler
+            new = BlackBox(sampler, dimension=old.dimension, data_ranks=old.data_ranks, oracle=old.oracle)
+        else:
+            output = family_named(described["output"])
+            sampler = sampler_of(
+                function,
+                output,
+                name=str(described["name"]),
+                vectorized=bool(described["vectorized"]),
+                expensive=bool(described["expensive"]),
+                partial=bool(described.get("partial", False)),  # older files have none
+            )
+            ranks = {str(k): int(v) for k, v in described["data_ranks"].items() if k in sampler.inputs}
+            new = BlackBox(sampler, dimension=described["dimension"], data_ranks=ranks)
+        take(new, arrays, header)
+    return new

@@ -11,8 +11,7 @@ from scipy import sparse
 
 from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 from heliograph.numerics.sparse.layout import find
-from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
-from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
+from heliograph.numerics.sparse.plan import Plan, TooExpensiveError, count_pairs, pairs_of
 from heliograph.numerics.sparse.rows import Dense, Rows, weigh
 
 __all__ = ["Placed", "from_upper_triangles", "gram", "place", "upper_triangles"]

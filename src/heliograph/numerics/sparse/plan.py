@@ -16,8 +16,9 @@ border (n_sparse, D) and the core. Of a symmetric block only the lower triangle 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,11 +26,11 @@ from heliograph.errors import HeliographError
 from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 from heliograph.numerics.sparse.layout import Layout, bare_layout, layout_of
 from heliograph.numerics.sparse.ordering import eliminate
-from heliograph.numerics.sparse.pairs import count_pairs, pairs_of
 from heliograph.numerics.sparse.rounds import Elimination
 from heliograph.numerics.sparse.rows import Rows
 
-__all__ = ["Budget", "Plan", "TooExpensiveError", "analyse", "without_fill"]
+__all__ = ["Budget", "Pairs", "Plan", "TooExpensiveError", "analyse", "count_pairs", "pairs_of", "without_fill"]
+
 
 BYTES_PER_PAIR = 40  # of entries in a site: its place, its weight and its product, in both directions
 MANY_PAIRS = 50_000_000  # pairs of entries beyond which even looking at the pattern takes gigabytes
@@ -215,3 +216,35 @@ def _costs(elimination: Elimination, n_sparse: int, n_core: int, n_core_rows: in
     fill += n_tail**2 + n_sparse * n_core + n_core**2
     weighed = n_core_rows * n_core if n_sparse else 0
     return flops, 8.0 * (4.0 * fill + targets + 2.0 * n_tail**2 + weighed), fill
+
+
+CHUNK = 1 << 15  # pairs: the arrays made from a batch stay in the cache
+
+
+class Pairs(NamedTuple):
+    """Pairs of entries, the first not after the second, of sites with equally many entries."""
+
+    site: np.ndarray  # (k,) which sites
+    first: np.ndarray  # (k, P) the first entry's place in `Rows.indices`
+    second: np.ndarray  # (k, P)
+
+
+def count_pairs(rows: Rows) -> int:
+    """How many pairs `pairs_of` gives, without making them."""
+    length = np.diff(rows.indptr[:: rows.width])
+    return int((length * (length + 1) // 2).sum())
+
+
+def pairs_of(rows: Rows) -> Iterator[Pairs]:
+    """Every pair of entries in each site (an entry with itself as well), in batches of sites with equally many."""
+    begin = rows.indptr[:: rows.width]
+    length = np.diff(begin)
+    for count in np.flatnonzero(np.bincount(length)):
+        if count == 0:
+            continue
+        sites = np.flatnonzero(length == count)
+        p, q = np.triu_indices(int(count))
+        step = max(1, CHUNK // len(p))
+        for low in range(0, len(sites), step):
+            site = sites[low : low + step]
+            yield Pairs(site, begin[site][:, None] + p, begin[site][:, None] + q)

@@ -16,9 +16,8 @@ from scipy.special import logsumexp
 from heliograph.errors import FactorError, UnsupportedError
 from heliograph.families import Family
 from heliograph.oracles.answer import Answer, gather
-from heliograph.oracles.answering import answer_of, choose
+from heliograph.oracles.answering import answer_if_certain, answer_of, choose
 from heliograph.oracles.calling import call
-from heliograph.oracles.certain import answer_if_certain
 from heliograph.oracles.forms.roots import Roots, roots_of
 from heliograph.oracles.frames import blocks_of, frame_of_points, ports_of, statistics_of
 from heliograph.oracles.problem import Problem, groups_of, log_inputs, stand_in, take_rows, walk

@@ -10,7 +10,7 @@ import numpy as np
 
 from heliograph.families import Family
 from heliograph.oracles.answer import Answer, gather, replace_rows, take_answer
-from heliograph.oracles.certain import answer_if_certain
+from heliograph.oracles.answering import answer_if_certain
 from heliograph.oracles.importance.adapting import adapt, first_proposal
 from heliograph.oracles.importance.judging import Limits
 from heliograph.oracles.importance.lost_modes import can_look_for_modes, with_lost_modes

@@ -17,7 +17,7 @@ import numpy as np
 
 from heliograph.errors import UnsupportedError
 from heliograph.oracles.answer import Answer, gather
-from heliograph.oracles.certain import answer_if_certain
+from heliograph.oracles.answering import answer_if_certain
 from heliograph.oracles.frames import frame_of_points
 from heliograph.oracles.problem import Problem, groups_of, refuse_observed, stand_in, take_rows
 from heliograph.oracles.quadrature.cells import Cells, Map, join

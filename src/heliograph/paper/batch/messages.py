@@ -1,4 +1,4 @@
-"""Labelled messages to z of the logistic factor, for learning in batch: experiments 1 and 2."""
+"""Messages to z of the logistic factor as real EP runs have them, with labels, for learning in batch: experiments 1 and 2."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_expit
 
+from heliograph.engine import Model, after, steps
 from heliograph.factors import Logistic
-from heliograph.families import Beta, Gaussian
-from heliograph.paper.batch.recording import recorded_messages
+from heliograph.factors.black_box import factor
+from heliograph.families import Beta, Family, Gaussian, concatenate
+from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, Reply, Setting
+from heliograph.paper.datasets import logistic_regression_problem
 
-__all__ = ["Labelled", "exact_beliefs", "labelled_messages", "log_kl_of", "sampled_beliefs"]
+__all__ = [
+    "Labelled",
+    "Recorder",
+    "exact_beliefs",
+    "labelled_messages",
+    "log_kl_of",
+    "recorded_messages",
+    "sampled_beliefs",
+]
+
 
 PROPOSAL_VARIANCE = 200.0  # of the authors' sampler, whose mean is 0
 _DRAWS = 500_000  # at a time: a few arrays of 4 MB
@@ -103,3 +115,48 @@ def labelled_messages(
     n_train = min(n_train, len(rows) * n_train // (n_train + n_test))  # small problems give fewer than were wished for
     parts = rows[:n_train], rows[n_train:]
     return all_.rows(parts[0][~failed[parts[0]]]), all_.rows(parts[1][~failed[parts[1]]])
+
+
+class Recorder:
+    """An operator for the logistic black box that answers exactly and writes down every tuple that came in."""
+
+    name = "recorder"
+
+    def __init__(self, keep_sweeps: int) -> None:
+        self.keep_sweeps = keep_sweeps
+        self.seen: list[tuple[Family, Family]] = []
+
+    def send(
+        self, rng: np.random.Generator, to: str, incoming: Incoming, ask: Ask, setting: Setting = NOTHING_MORE
+    ) -> Reply:
+        """The exact message, by quadrature."""
+        z, out = incoming["z"], incoming["out"]
+        if to == "z" and len(self.seen) < self.keep_sweeps:
+            self.seen.append((z, out))
+        message = Logistic().message("p" if to == "out" else "z", {"z": z, "p": out})
+        none = np.zeros(len(z), dtype=bool)
+        return Reply(message, none, none)
+
+
+def recorded_messages(
+    seed: int, n_problems: int, most: int, d: int = 20, n: int = 300, sweeps: int = 10, keep_sweeps: int = 5
+) -> dict[str, Any]:
+    """At most `most` incoming tuples, in random order, of the first sweeps of EP on problems of the paper's model."""
+    tuples: list[tuple[Family, Family]] = []
+    for k in range(n_problems):
+        problem = logistic_regression_problem(np.random.default_rng([seed, k]), d=d, n=n, n_test=1)
+        recorder = Recorder(keep_sweeps)
+
+        @factor(output=Beta)
+        def logistic(z: np.ndarray) -> np.ndarray:
+            return 1 / (1 + np.exp(-z))
+
+        model = Model()
+        w = model.gaussian("w", np.zeros(d), covariance=np.eye(d))
+        model.bernoulli("y", logistic(problem.X @ w), observed=problem.y)
+        for _ in steps(model, operator=recorder, stop=after(sweeps)):
+            pass
+        tuples += recorder.seen
+    z, out = (concatenate([t[j] for t in tuples]) for j in range(2))
+    order = np.random.default_rng([seed, n_problems]).permutation(len(z))[:most]
+    return {"z": z[order], "out": out[order]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.paper.published import paper_of
+from heliograph.paper.columns import paper_of
 from heliograph.paper.report.style import Picture, colour, label, new_figure
 
 __all__ = ["draw"]

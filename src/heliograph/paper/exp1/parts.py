@@ -11,9 +11,8 @@ import numpy as np
 from heliograph.paper.batch.kernels import Sizes
 from heliograph.paper.batch.messages import labelled_messages, log_kl_of
 from heliograph.paper.batch.methods import METHODS, train
-from heliograph.paper.published import published
-from heliograph.paper.running.experiment import Outcome, plain_settings
-from heliograph.paper.running.parts import Part
+from heliograph.paper.columns import published
+from heliograph.paper.running.parts import Outcome, Part, plain_settings
 
 __all__ = ["FULL", "PERCENTILES", "QUICK", "assemble", "headlines", "label_noise", "parts_of", "score_method"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from heliograph.paper.batch.methods import KERNELS
+from heliograph.paper.columns import paper_of
 from heliograph.paper.exp1.parts import headlines
-from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import NOT_TESTED, Claim, Found, found_in, judged
 from heliograph.paper.report.style import label
 from heliograph.paper.report.tables import Cell, Table, cell, range_of, spread_table
-from heliograph.paper.running.experiment import Json
+from heliograph.paper.running.parts import Json
 
 __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 

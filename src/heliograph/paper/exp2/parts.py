@@ -16,14 +16,12 @@ from heliograph.paper.batch.learned import learned
 from heliograph.paper.batch.messages import Labelled, labelled_messages, log_kl_of
 from heliograph.paper.batch.methods import columns_of
 from heliograph.paper.batch.methods import with_mode_value as seen_by_trees
-from heliograph.paper.columns import KJIT
+from heliograph.paper.columns import KJIT, published
 from heliograph.paper.exp1.parts import FULL as EXP1_FULL
 from heliograph.paper.exp1.parts import QUICK as EXP1_QUICK
-from heliograph.paper.published import published
 from heliograph.paper.rivals.forest import Agreement, ForestLearner
 from heliograph.paper.rivals.forests import ExtraTrees, RandomForest
-from heliograph.paper.running.experiment import Outcome, plain_settings, split_by_method
-from heliograph.paper.running.parts import Part
+from heliograph.paper.running.parts import Outcome, Part, plain_settings, split_by_method
 from heliograph.regression import bayesian_linear as linear
 
 __all__ = ["FULL", "METHODS", "QUICK", "assemble", "curves", "doubt_of_method", "headlines", "parts_of", "smoothness"]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heliograph.paper.columns import KJIT, kjit_settings
-from heliograph.paper.running.experiment import Outcome
-from heliograph.paper.running.parts import Part
+from heliograph.paper.running.parts import Outcome, Part
 from heliograph.paper.sequences.logistic import METHODS, synthetic_sequence
 from heliograph.paper.sequences.parts import assemble_sequences, parts_of_sequence, sequence_headlines
 

@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from heliograph.paper.columns import KJIT, PAPERS
+from heliograph.paper.columns import KJIT, PAPERS, paper_of
 from heliograph.paper.exp3.parts import headlines
-from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import NOT_TESTED, Claim, Found, found_in, judged
 from heliograph.paper.report.style import label, number
 from heliograph.paper.report.tables import (
@@ -24,7 +23,7 @@ from heliograph.paper.report.tables import (
     spread_table,
     time_split,
 )
-from heliograph.paper.running.experiment import Json
+from heliograph.paper.running.parts import Json
 
 __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 

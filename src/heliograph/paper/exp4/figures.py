@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.paper.columns import KJIT
-from heliograph.paper.published import published
+from heliograph.paper.columns import KJIT, published
 from heliograph.paper.report.style import Picture, colour, label, marker, new_figure, scattered
 
 __all__ = ["draw"]

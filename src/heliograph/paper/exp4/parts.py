@@ -21,12 +21,10 @@ from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Incoming, Setting
 from heliograph.oracles import ImportanceOracle, QuadratureOracle
 from heliograph.oracles.references import reference_of
-from heliograph.paper.columns import KJIT, kjit_settings
+from heliograph.paper.columns import KJIT, kjit_settings, published
 from heliograph.paper.datasets import compound_gamma_problem
-from heliograph.paper.published import published
 from heliograph.paper.rivals.forest import Forest
-from heliograph.paper.running.experiment import Outcome, plain_settings, split_by_method
-from heliograph.paper.running.parts import Part
+from heliograph.paper.running.parts import Outcome, Part, plain_settings, split_by_method
 
 __all__ = [
     "FULL",

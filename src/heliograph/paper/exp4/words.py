@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from heliograph.paper.columns import KJIT, PAPERS
+from heliograph.paper.columns import KJIT, PAPERS, paper_of
 from heliograph.paper.exp4.parts import headlines
-from heliograph.paper.published import paper_of
 from heliograph.paper.report.claims import Claim, Found, found_in, judged
 from heliograph.paper.report.style import label, number
 from heliograph.paper.report.tables import SPLIT, Table, cell, range_of, spread_table, time_split
-from heliograph.paper.running.experiment import Json
+from heliograph.paper.running.parts import Json
 
 __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from heliograph.engine import Model, after, steps
 from heliograph.families import concatenate
-from heliograph.paper.batch.recording import Recorder
+from heliograph.paper.batch.messages import Recorder
 from heliograph.paper.columns import KJIT, kjit_settings
 from heliograph.paper.datasets import load, read_splits, split
-from heliograph.paper.running.experiment import Outcome
-from heliograph.paper.running.parts import Part
+from heliograph.paper.running.parts import Outcome, Part
 from heliograph.paper.sequences.logistic import METHODS, logistic_factor, uci_sequence
 from heliograph.paper.sequences.parts import assemble_sequences, parts_of_sequence, sequence_headlines
 

@@ -20,11 +20,10 @@ from heliograph.kernels import (
 )
 from heliograph.paper.batch.kernels import PROGRAM, RIDGES, decoded, encoded
 from heliograph.paper.batch.messages import Labelled, labelled_messages, log_kl_of
+from heliograph.paper.columns import published
 from heliograph.paper.exp1.parts import FULL as EXP1_FULL
 from heliograph.paper.exp1.parts import QUICK as EXP1_QUICK
-from heliograph.paper.published import published
-from heliograph.paper.running.experiment import Outcome, plain_settings
-from heliograph.paper.running.parts import Part
+from heliograph.paper.running.parts import Outcome, Part, plain_settings
 from heliograph.regression import ridge
 
 __all__ = [

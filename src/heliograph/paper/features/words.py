@@ -8,7 +8,7 @@ from heliograph.paper.features.parts import effects, headlines
 from heliograph.paper.report.claims import Claim, found_in, judged
 from heliograph.paper.report.style import label
 from heliograph.paper.report.tables import Table, cell, range_of, spread_table
-from heliograph.paper.running.experiment import Json
+from heliograph.paper.running.parts import Json
 
 __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 

@@ -16,7 +16,7 @@ from heliograph.paper.registry import EXPERIMENTS, claims_of, sentences_of, tabl
 from heliograph.paper.report.style import Picture, label, look, number
 from heliograph.paper.report.tables import Cell, Table
 from heliograph.paper.results import read_results
-from heliograph.paper.running.experiment import Outcome
+from heliograph.paper.running.parts import Outcome
 
 __all__ = ["build", "column_tables", "page_of"]
 

@@ -1,4 +1,4 @@
-"""An experiment in parts: units of work that depend on nothing but their settings, kept on disk as they finish.
+"""An experiment, and its parts: units of work that depend on nothing but their settings, kept on disk as they finish.
 
 A part is a function at the top of a module, with plain settings that JSON can hold. Its result is kept under a name made
 from both and from the code that the function may run, so that the same command run again, after an interruption or with
@@ -26,7 +26,8 @@ from heliograph.errors import FileFormatError
 from heliograph.paper.running.fingerprint import code_behind, files_in
 from heliograph.storage import flatten, read_archive, understanding, unflatten, write_archive
 
-__all__ = ["Part", "Store", "run_parts"]
+__all__ = ["Experiment", "Json", "Outcome", "Part", "Store", "plain_settings", "run_parts", "split_by_method"]
+
 
 _FORMAT = 1  # raise when results of older versions can no longer be read
 
@@ -154,3 +155,46 @@ def _again(store: Store, part: Part) -> dict[str, Any]:
     if kept is None:
         raise OSError(f"the result of {part.name!r} could not be read back from {store.path(part)}")
     return kept
+
+
+Json = Mapping[str, Any]
+
+
+class Outcome(NamedTuple):
+    """The result of an experiment."""
+
+    json: dict[str, Any]  # settings, and per method what the tables show
+    series: dict[str, Any]  # nested dicts of arrays, for the figures only
+
+
+class Experiment(NamedTuple):
+    """One experiment of the paper."""
+
+    name: str
+    title: str
+    lead: str  # what the page begins with
+    quick: Mapping[str, Any]  # settings of at most two minutes on two cores
+    full: Mapping[str, Any]  # the paper's sizes
+    parts: Callable[[Mapping[str, Any], int], Sequence[Part]]  # settings, seed
+    assemble: Callable[[Mapping[str, Any], int, Mapping[str, dict[str, Any]]], Outcome]  # + results by part name
+    headlines: Callable[[Json], dict[str, dict[str, Any]]]  # of every method, the numbers shown as a spread over seeds
+    tables: Callable[[Json], list[Any]]
+    sentences: Callable[[Json], list[str]]
+    claims: Callable[[Json], list[Any]]  # what the paper says, what we find, and the verdict
+    draw: Callable[[dict[str, Any], dict[str, Any]], list[Any]]  # JSON and series to pictures
+    seeds: float = 1.0  # share of the seeds asked for that this experiment is run with
+    first_seed_only: tuple[str, ...] = ()  # methods too slow for more than one
+
+
+def plain_settings(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The settings and the seed as JSON has them."""
+    return {**{k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}, "seed": seed}
+
+
+def split_by_method(
+    settings: Mapping[str, Any], results: Mapping[str, dict[str, Any]], prefix: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the tables and what the figures show of each method whose part, named `prefix` and the method, was run."""
+    rows = {m: results[f"{prefix} {m}"] for m in settings["methods"] if f"{prefix} {m}" in results}
+    tables = {m: {k: v for k, v in row.items() if k != "series"} for m, row in rows.items()}
+    return tables, {m: row["series"] for m, row in rows.items()}

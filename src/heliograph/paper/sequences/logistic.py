@@ -20,7 +20,7 @@ from heliograph.families import Beta, Gaussian, MultivariateGaussian
 from heliograph.operators.kjit.kernel_learner import Kjit
 from heliograph.operators.learned import Learned
 from heliograph.oracles import ImportanceOracle
-from heliograph.paper.batch.recording import recorded_messages
+from heliograph.paper.batch.messages import recorded_messages
 from heliograph.paper.columns import KJIT
 from heliograph.paper.datasets import load as load_dataset
 from heliograph.paper.datasets import logistic_regression_problem, read_splits, split

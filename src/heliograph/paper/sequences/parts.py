@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.paper.columns import KJIT
-from heliograph.paper.published import published
-from heliograph.paper.running.experiment import Outcome, plain_settings
-from heliograph.paper.running.parts import Part
+from heliograph.paper.columns import KJIT, published
+from heliograph.paper.running.parts import Outcome, Part, plain_settings
 
 __all__ = ["assemble_sequences", "level_of", "level_per_sweep", "parts_of_sequence", "sequence_headlines"]
 

@@ -1,8 +1,10 @@
-"""The file format: magic word, version, length and checksum, then JSON and arrays in a zip archive.
+"""Files: an archive of JSON and arrays, written in one step, checksummed, and read by one reader.
 
-No code is stored and none is run on reading. The checksum is compared before anything else is looked at, so a damaged
-file is found out whatever was damaged; then what the archive says of its own size, so that a small file cannot fill the
-memory. The same contents are the same bytes.
+A file is a magic word, version, length and checksum, then JSON and arrays in a zip archive. No code is stored and none is run on
+reading. The checksum is compared before anything else is looked at, so a damaged file is found out whatever was damaged; then
+what the archive says of its own size, so that a small file cannot fill the memory. The same contents are the same bytes. What
+an archive means is said by those who write it: learned factors (`factors.black_box.saving`) and finished parts of experiments
+(`paper.running.parts`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -21,9 +24,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.errors import FileFormatError
-from heliograph.storage.whole import write_whole
 
-__all__ = ["FORMAT", "HEAD", "MAGIC", "Archive", "below", "read_archive", "understanding", "write_archive"]
+__all__ = [
+    "FORMAT",
+    "HEAD",
+    "MAGIC",
+    "Archive",
+    "below",
+    "flatten",
+    "read_archive",
+    "understanding",
+    "unflatten",
+    "write_archive",
+    "write_whole",
+]
+
 
 FORMAT = 1  # raised when an older program could not read what this one writes
 MAGIC = b"heliogr\x00"
@@ -124,3 +139,51 @@ def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 def _checksum(version: int, body: bytes) -> bytes:
     return hashlib.sha256(struct.pack("<IQ", version, len(body)) + body).digest()
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` beside `path` and put it in its place in one step: a kill or a full disk leaves what was there."""
+    path = Path(path)
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+_ARRAY = "__array__"  # the one key of the dict that stands for an array
+
+
+def flatten(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """`value` with its arrays moved to `arrays` and a name left in the place of each.
+
+    >>> arrays = {}
+    >>> flatten({"x": [1, np.zeros(2)]}, arrays), list(arrays)
+    ({'x': [1, {'__array__': '0'}]}, ['0'])
+    """
+    if isinstance(value, np.ndarray):
+        arrays[str(len(arrays))] = value
+        return {_ARRAY: str(len(arrays) - 1)}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(k): flatten(v, arrays) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [flatten(v, arrays) for v in value]
+    return value
+
+
+def unflatten(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The reverse of `flatten`; tuples come back as lists."""
+    if isinstance(value, dict):
+        if set(value) == {_ARRAY}:
+            return arrays[value[_ARRAY]]
+        return {k: unflatten(v, arrays) for k, v in value.items()}
+    if isinstance(value, list):
+        return [unflatten(v, arrays) for v in value]
+    return value
