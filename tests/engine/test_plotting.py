@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from heliograph.engine.plotting import _moving_average, plot_trace
 from heliograph.engine.sweep_info import Invocation, SweepInfo
-from heliograph.engine.trace import Trace
+from heliograph.engine.trace import Trace, _moving_average, plot_trace
 
 
 def invocation(sweep, log_variance, asked, to="z"):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Gamma, Gaussian, MultivariateGaussian
-from heliograph.families.coordinates import logs_of, statistics_of
 from heliograph.operators.kjit.targets import BeliefLogs, BeliefStatistics, OutgoingMessage, OutgoingRate, target_named
 
 
@@ -42,15 +41,6 @@ def test_the_message_comes_back_from_the_numbers_of_its_belief(target, family):
     assert np.isfinite(y).all()
     # compared as beliefs: statistics hold fewer digits of a narrow belief than its parameters do
     assert np.max((message * cavity).kl(belief)) < 1e-12
-
-
-@pytest.mark.parametrize("family", members())
-@pytest.mark.parametrize("coordinates", [statistics_of, logs_of])
-def test_every_column_has_a_name(coordinates, family):
-    belief, _ = members()[family]
-    c = coordinates(type(belief))
-    size = belief.naturals[0].shape[-1] if belief.ranks[0] else 1
-    assert len(c.names(size)) == c.encode(belief).shape[1]
 
 
 @pytest.mark.parametrize("family", members())

@@ -14,8 +14,8 @@ from heliograph.engine.model import Model
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.partition import Part
 from heliograph.engine.posterior import Posterior
+from heliograph.engine.readable import Comparison, compare
 from heliograph.engine.saving import SavedPosterior, load_posterior
-from heliograph.engine.showing import Comparison, compare
 from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
 from heliograph.engine.sweep_info import Invocation, SweepInfo
 from heliograph.engine.trace import Trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -18,10 +19,10 @@ from heliograph.engine.options_check import check_options
 from heliograph.engine.overlap import overlapping
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting.script import script_of
-from heliograph.engine.progress import shown
 from heliograph.engine.run import Run
+from heliograph.engine.starting import warm_messages
 from heliograph.engine.sweep_info import SweepInfo
-from heliograph.engine.warm import warm_messages
+from heliograph.engine.trace import Trace
 from heliograph.engine.weighed import bent_beliefs
 from heliograph.errors import ModelError
 from heliograph.graph.builder import Builder
@@ -30,7 +31,7 @@ from heliograph.graph.gates import has_gates
 from heliograph.graph.replay import Replay
 from heliograph.numerics.blas_threads import one_blas_thread
 
-__all__ = ["Step", "infer", "run_to_the_end", "steps"]
+__all__ = ["Step", "infer", "run_to_the_end", "shown", "steps"]
 
 
 class Step(NamedTuple):
@@ -117,3 +118,26 @@ def _checked_run(model: Builder | Replay, options: StepOptions) -> Run:
     if any(block.joint(run.tables) is None for block in compiled.blocks):
         return Run(compiled, options)  # with these data the old messages leave no distribution to begin with
     return run
+
+
+def shown(
+    run: Iterator[tuple[SweepInfo, bool]], trace: Trace, progress: bool | None
+) -> Iterator[tuple[SweepInfo, bool]]:
+    """The same sweeps, with a line on the terminal that says what is being done (None: only if there is a terminal)."""
+    if progress is None:
+        progress = sys.stderr.isatty()
+    if not progress:
+        yield from run
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("first messages", total=None)
+        for info, converged in run:
+            asked = f", asked {trace.n_asked}" if trace.n_asked else ""
+            damped = f", damping {info.damping:.2g}" if info.damping else ""
+            what = f"sweep {info.sweep}: {info.moving} moved {info.change:.1e} nats{asked}{damped}"
+            bar.update(task, description=what)
+            yield info, converged

@@ -1,16 +1,29 @@
-"""What every posterior shows to people, whatever it was computed by."""
+"""What every posterior shows to people, whatever it was computed by: a summary, a table of all entries, comparisons by evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from heliograph.engine.drawing import draw_posterior
-from heliograph.engine.showing import compare, digests_of, notes_of, summary_html, summary_text, table_of
+from heliograph.errors import ModelError
+from heliograph.families import Categorical
+from heliograph.families.tables import brief, html_table, shortened, text_table
 from heliograph.graph.records import Graph
 from heliograph.graph.variable import Variable
 
-__all__ = ["ReadablePosterior"]
+__all__ = ["Comparison", "ReadablePosterior", "TableRow", "compare", "digests_of", "entry_names"]
+
+_NAME = 24  # columns of a variable's name
+_HEAD = ("variable", "mean", "sd")
+_COMPARED = ("model", "log evidence", "against the best", "probability")
+_LABELLED = 2_000_000  # entries of a table, beyond which one would not be read
 
 
 class ReadablePosterior:
@@ -43,25 +56,176 @@ class ReadablePosterior:
         return digests_of(self.graph)
 
     def notes(self) -> list[str]:
-        """Sentences on how the run went."""
-        return notes_of(self)
+        """Sentences on how the run went: its evidence, whether it settled, and what learned messages may have added."""
+        run: Any = self
+        sweeps = f"{run.n_sweeps} sweep" + ("" if run.n_sweeps == 1 else "s") if run.n_sweeps else "one exact pass"
+        state = f"converged after {sweeps}" if run.converged else f"NOT converged: {run.status}"
+        lines = [f"log evidence {run.log_evidence:.6g}; {state}"]
+        if run.trace.sweeps:
+            lines.append(repr(run.trace))
+        if np.isnan(run.error_estimate):
+            lines.append("learned messages: this operator gives no estimate of the posterior error")
+        elif np.isinf(run.error_estimate):
+            lines.append("learned messages: some rows failed, so the posterior error is unknown")
+        elif run.error_estimate:
+            lines.append(f"learned messages: estimated posterior error {run.error_estimate:.2g} nats")
+        return lines
 
     def summary(self) -> str:
-        """Means and standard deviations of the user's variables, evidence, and how the run went."""
-        return summary_text(self)
+        """Means and standard deviations, evidence and how the run went, at most 100 columns wide."""
+        notes = chain.from_iterable(_wrapped(note) for note in self.notes())
+        return "\n".join([*text_table(_HEAD, self._rows()), "", *notes])
 
     def _repr_html_(self) -> str:
-        return summary_html(self)
+        return html_table(_HEAD, self._rows(), self.notes())
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        each = ((name, self[name]) for name in self)
+        return [(shortened(name, _NAME), brief(belief.mean), brief(belief.sd)) for name, belief in each]
 
     def plot(self, variables: Sequence[Any] | None = None, axes: Any = None) -> Any:
         """Draw the marginals of the variables, or of some, with matplotlib; returns the axes."""
         return draw_posterior(self, variables, axes)
 
     def table(self, probability: float = 0.9) -> Any:
-        """Every scalar entry with its mean, sd and central interval: a DataFrame, or a list of rows without pandas."""
-        return table_of(self, probability)
+        """A row for every scalar entry of every variable: a DataFrame where pandas is installed, else a list of `TableRow`."""
+        rows: list[TableRow] = []
+        for name in self:
+            belief, node = self[name], next((n for n in self.graph.nodes if n.name == name), None)
+            mean = np.asarray(belief.mean, dtype=float)
+            if len(rows) + mean.size > _LABELLED:
+                raise ModelError(
+                    f"a table of over {_LABELLED} entries cannot be read; ask for posterior[{name!r}] instead"
+                )
+            if isinstance(belief, Categorical):  # categories have no order, and so no interval
+                lower = upper = np.full(mean.shape, np.nan)
+            else:
+                lower, upper = belief.interval(probability)
+            columns = (
+                a.reshape(-1).tolist() for a in (mean, np.asarray(belief.sd), np.asarray(lower), np.asarray(upper))
+            )
+            names = entry_names(name, mean.shape, None if node is None else node.labels)
+            rows += [TableRow(*row) for row in zip(names, *columns, strict=True)]
+        if find_spec("pandas") is None:
+            return rows
+        pandas: Any = import_module("pandas")
+        frame = pandas.DataFrame(rows, columns=TableRow._fields)
+        low = 50 * (1 - probability)
+        return frame.set_index("name").rename(columns={"lower": f"{low:g}%", "upper": f"{100 - low:g}%"})
 
     def compare(self, other: Any) -> float:
         """The log Bayes factor of this posterior's model against another's of the same data; positive favours this one."""
         found = compare({"this": self, "other": other})
         return float(found.log_evidence[found.names.index("this")] - found.log_evidence[found.names.index("other")])
+
+
+def _wrapped(note: str, width: int = 100) -> list[str]:
+    """A sentence in lines that are not longer than `width`."""
+    lines: list[str] = []
+    line = ""
+    for word in note.split(" "):
+        if line and len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+class TableRow(NamedTuple):
+    """One scalar entry of a posterior."""
+
+    name: str
+    mean: float
+    sd: float
+    lower: float
+    upper: float
+
+
+def entry_names(name: str, shape: tuple[int, ...], labels: tuple[str, ...] | None = None) -> list[str]:
+    """The names of the entries of an array: ``w[0]``, ``w[1]``, or with labels ``w[age]``.
+
+    >>> entry_names("w", (2,)), entry_names("w", ())
+    (['w[0]', 'w[1]'], ['w'])
+    """
+    if not shape:
+        return [name]
+    parts = [[str(i) for i in range(n)] for n in shape]
+    if labels is not None and len(labels) == shape[-1]:
+        parts[-1] = list(labels)
+    found = [""]
+    for axis in parts:
+        found = [f"{a}, {b}" if a else b for a in found for b in axis]
+    return [f"{name}[{i}]" for i in found]
+
+
+# ---- comparing ---------------------------------------------------------------------------------------------------
+class Comparison(NamedTuple):
+    """Models by their evidence, the best first."""
+
+    names: tuple[str, ...]
+    log_evidence: np.ndarray
+    log_bayes_factor: np.ndarray  # of each against the best: 0 and below
+    probability: np.ndarray  # of each, if all were equally probable before the data
+
+    def __repr__(self) -> str:
+        return "\n".join(text_table(_COMPARED, [(shortened(n, _NAME), *numbers) for n, *numbers in self._rows()]))
+
+    def _repr_html_(self) -> str:
+        return html_table(_COMPARED, self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        numbers = zip(self.log_evidence, self.log_bayes_factor, self.probability, strict=True)
+        return [(n, f"{e:.4f}", f"{b:.4f}", f"{p:.4g}") for n, (e, b, p) in zip(self.names, numbers, strict=True)]
+
+
+def compare(posteriors: Mapping[str, Any]) -> Comparison:
+    """Compare models of the same data by their evidence.
+
+    The posteriors must be of the same observed values; what they call alike must be alike.
+
+    >>> import heliograph as hg
+    >>> found = {}
+    >>> for name, variance in (("narrow", 1.0), ("broad", 100.0)):
+    ...     model = hg.Model()
+    ...     x = model.gaussian("x", 0.0, variance=variance)
+    ...     y = model.gaussian("y", x, variance=1.0, observed=[0.2, -0.1])
+    ...     found[name] = model.infer()
+    >>> hg.compare(found).names
+    ('narrow', 'broad')
+    """
+    if len(posteriors) < 2:
+        raise ModelError("compare takes at least two posteriors by name, as in hg.compare({'a': p1, 'b': p2})")
+    _check_same_data({name: p.digests() for name, p in posteriors.items()})
+    evidence = np.array([float(p.log_evidence) for p in posteriors.values()])
+    if np.isnan(evidence).any():
+        missing = [name for name, e in zip(posteriors, evidence, strict=True) if np.isnan(e)]
+        raise ModelError(f"the evidence of {missing} is not known, so there is nothing to compare")
+    order = np.argsort(-evidence, kind="stable")
+    gap = evidence[order] - evidence.max()
+    weight = np.exp(gap)
+    names = tuple(np.array(list(posteriors), dtype=object)[order])
+    return Comparison(names, evidence[order], gap, weight / weight.sum())
+
+
+def digests_of(graph: Graph) -> dict[str, str]:
+    """Checksums of the observed values of the user's variables and counts, by name."""
+    seen = {n.name: n.observed.point for n in graph.nodes if n.given and n.observed is not None}
+    seen |= {name: plate.data[plate.factor.child] for name, plate in graph.counts.items()}
+    return {
+        name: hashlib.sha256(np.ascontiguousarray(values, dtype=float).tobytes()).hexdigest()[:16]
+        for name, values in seen.items()
+        if values is not None and not np.isnan(values).all()
+    }
+
+
+def _check_same_data(digests: Mapping[str, Mapping[str, str]]) -> None:
+    seen: dict[str, tuple[str, str]] = {}
+    for model, named in digests.items():
+        for name, digest in named.items():
+            other = seen.setdefault(name, (model, digest))
+            if other[1] != digest:
+                raise ModelError(
+                    f"models {other[0]!r} and {model!r} were given different values of {name!r}: evidences can be compared "
+                    "only for the same data"
+                )

@@ -54,6 +54,7 @@ class Family(Reading):
     statistics: ClassVar[tuple[str, ...]] = ()  # what multiplies each natural parameter, in words
     discrete: ClassVar[bool] = False  # the variable has finitely many values
     gaussian: ClassVar[bool] = False  # the mean and the (co)variance of the variable say everything
+    parameters: ClassVar[tuple[str, ...]] = ("mean", "variance")  # attributes that say everything, for `repr`
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which every value (or entry of it) lies
     values: ClassVar[str] = "at a finite number"  # where a value may lie, in words
     unsampled: ClassVar[str] = "uniform or improper"  # the entries that cannot be sampled; "" if there are none
@@ -186,7 +187,7 @@ class Family(Reading):
 
     def parameters_text(self) -> str:
         """The parameters of one entry in a few words, for `repr`."""
-        raise NotImplementedError  # pragma: no cover
+        return ", ".join(f"{name.removesuffix('_parameter')} {short(getattr(self, name))}" for name in self.parameters)
 
     def __repr__(self) -> str:
         return _described(self)
@@ -197,6 +198,7 @@ class Discrete(Family):
 
     __slots__ = ()
     discrete = True
+    parameters = ("p",)
     unsampled = ""
 
     @property
@@ -222,10 +224,6 @@ class Discrete(Family):
     def expected_statistics(self) -> tuple[np.ndarray, ...]:
         """The probabilities."""
         return (self.p,)
-
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"p {short(self.p)}"
 
 
 def concatenate(messages: Sequence[Family]) -> Family:

@@ -39,6 +39,7 @@ class Beta(Family):
     chart = "logit"
     ranks = (0, 0)
     statistics = ("log p", "log(1 - p)")
+    parameters = ("a", "b")
     support = (0.0, 1.0)
     unsampled = "improper"
     values = "between 0 and 1"
@@ -261,7 +262,3 @@ class Beta(Family):
         _, a, b = self._safe()
         draws = rng.beta(a, b, size)
         return self._or_at_points(draws, self.point)
-
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"a {short(self.a)}, b {short(self.b)}"

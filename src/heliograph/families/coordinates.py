@@ -24,7 +24,6 @@ _FAR = 600.0  # exp(600) squared is still a finite number; no message has a loga
 class Coordinates(NamedTuple):
     """One coordinate system on one family."""
 
-    names: Callable[[int], list[str]]  # event size -> a name for each column
     encode: Callable[[Any], np.ndarray]  # members (n,) -> (n, q); anything where they are not proper
     decode: Callable[[np.ndarray, int], tuple[Family, np.ndarray]]  # (n, q) and event size -> members, valid (n,)
 
@@ -45,10 +44,6 @@ def _small(y: np.ndarray) -> np.ndarray:
 
 def _safe(y: np.ndarray, valid: Any, instead: Any) -> np.ndarray:
     return np.where(valid[:, None], y, instead)
-
-
-def _fixed(*names: str) -> Callable[[int], list[str]]:
-    return lambda d: list(names)
 
 
 # ---- scalars ---------------------------------------------------------------------------------------------------------
@@ -112,10 +107,6 @@ def _square(upper: np.ndarray, d: int) -> np.ndarray:
     return out
 
 
-def _vector_names(second: str) -> Callable[[int], list[str]]:
-    return lambda d: [f"mean {i}" for i in range(d)] + [f"{second} {i}{j}" for i in range(d) for j in range(i, d)]
-
-
 def _vector_statistics(message: MultivariateGaussian) -> np.ndarray:
     first, second = message.expected_statistics()
     return np.concatenate([first, _upper(second)], axis=-1)
@@ -150,10 +141,6 @@ def _vector_from_logs(y: np.ndarray, d: int) -> tuple[MultivariateGaussian, np.n
     values = np.where(valid[:, None], values, 0.0)
     covariance = (vectors * np.exp(values)[:, None, :]) @ np.swapaxes(vectors, -1, -2)
     return MultivariateGaussian(y[:, :d], 0.5 * (covariance + np.swapaxes(covariance, -1, -2))), valid
-
-
-def _table_names(what: str) -> Callable[[int], list[str]]:
-    return lambda d: [f"{what} {k}" for k in range(d)]
 
 
 def _categorical_statistics(y: np.ndarray, d: int) -> tuple[Categorical, Any]:
@@ -193,55 +180,29 @@ def _statistics(message: Family) -> np.ndarray:
     return _rows(*message.expected_statistics())
 
 
-def _gaussian_encode(message: Gaussian) -> np.ndarray:
-    return _rows(message.mean, _log(message.variance))
-
-
-def _beta_encode(message: Beta) -> np.ndarray:
-    return _rows(_log(message.a), _log(message.b))
-
-
-def _gamma_encode(message: Gamma) -> np.ndarray:
-    return _rows(_log(message.shape_parameter), _log(message.rate))
-
-
-def _bernoulli_encode(message: Bernoulli) -> np.ndarray:
-    return _rows(message.log_odds)
-
-
-def _categorical_p(message: Categorical) -> np.ndarray:
-    return message.p
-
-
-def _dirichlet_mean_log(message: Dirichlet) -> np.ndarray:
-    return message.expected_statistics()[0]
-
-
-def _dirichlet_encode(message: Dirichlet) -> np.ndarray:
-    return _log(message.naturals[0] + 1.0)
-
-
 def _log(x: np.ndarray) -> np.ndarray:
     return np.log(x, out=np.full(np.shape(x), np.nan), where=(x > 0) & np.isfinite(x))
 
 
 _STATISTICS: dict[type[Family], Coordinates] = {
-    Gaussian: Coordinates(_fixed("E x", "E x^2"), _statistics, _gaussian_statistics),
-    Beta: Coordinates(_fixed("E log p", "E log(1-p)"), _statistics, _beta_statistics),
-    Gamma: Coordinates(_fixed("E x", "E log x"), _statistics, _gamma_statistics),
-    Bernoulli: Coordinates(_fixed("E x"), _statistics, _bernoulli_statistics),
-    MultivariateGaussian: Coordinates(_vector_names("E xx"), _vector_statistics, _vector_from_statistics),
-    Categorical: Coordinates(_table_names("p"), _categorical_p, _categorical_statistics),
-    Dirichlet: Coordinates(_table_names("E log p"), _dirichlet_mean_log, _dirichlet_statistics),
+    Gaussian: Coordinates(_statistics, _gaussian_statistics),  # E x, E x^2
+    Beta: Coordinates(_statistics, _beta_statistics),  # E log p, E log(1-p)
+    Gamma: Coordinates(_statistics, _gamma_statistics),  # E x, E log x
+    Bernoulli: Coordinates(_statistics, _bernoulli_statistics),  # E x
+    MultivariateGaussian: Coordinates(_vector_statistics, _vector_from_statistics),  # means, E xx of the upper triangle
+    Categorical: Coordinates(lambda m: m.p, _categorical_statistics),  # p of every category
+    Dirichlet: Coordinates(lambda m: m.expected_statistics()[0], _dirichlet_statistics),  # E log p of every category
 }
 _LOGS: dict[type[Family], Coordinates] = {
-    Gaussian: Coordinates(_fixed("mean", "log variance"), _gaussian_encode, _gaussian_logs),
-    Beta: Coordinates(_fixed("log a", "log b"), _beta_encode, _pair_of_logs(Beta)),
-    Gamma: Coordinates(_fixed("log shape", "log rate"), _gamma_encode, _pair_of_logs(Gamma)),
-    Bernoulli: Coordinates(_fixed("log odds"), _bernoulli_encode, _bernoulli_logs),
-    MultivariateGaussian: Coordinates(_vector_names("log covariance"), _vector_logs, _vector_from_logs),
-    Categorical: Coordinates(_table_names("log p"), _categorical_encode, _categorical_logs),
-    Dirichlet: Coordinates(_table_names("log concentration"), _dirichlet_encode, _dirichlet_logs),
+    Gaussian: Coordinates(lambda m: _rows(m.mean, _log(m.variance)), _gaussian_logs),  # mean, log variance
+    Beta: Coordinates(lambda m: _rows(_log(m.a), _log(m.b)), _pair_of_logs(Beta)),  # log a, log b
+    Gamma: Coordinates(
+        lambda m: _rows(_log(m.shape_parameter), _log(m.rate)), _pair_of_logs(Gamma)
+    ),  # log shape, log rate
+    Bernoulli: Coordinates(lambda m: _rows(m.log_odds), _bernoulli_logs),  # log odds
+    MultivariateGaussian: Coordinates(_vector_logs, _vector_from_logs),  # means, log covariance of the upper triangle
+    Categorical: Coordinates(_categorical_encode, _categorical_logs),  # log p of every category
+    Dirichlet: Coordinates(lambda m: _log(m.naturals[0] + 1.0), _dirichlet_logs),  # log concentration of every category
 }
 
 

@@ -39,6 +39,7 @@ class Dirichlet(Family):
     ranks = (1,)
     point_rank = 1
     statistics = ("log p",)
+    parameters = ("concentration",)
     support = (0.0, 1.0)
     unsampled = "improper"
     values = "at a vector of 0 or more that sums to 1"
@@ -237,7 +238,3 @@ class Dirichlet(Family):
         log_g = np.log(rng.standard_gamma(a + 1.0, size)) - rng.standard_exponential(size) / a
         draws = np.exp(log_g - logsumexp(log_g, axis=-1, keepdims=True))
         return self._or_at_points(draws, self.point, 1)
-
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"concentration {short(self.concentration)}"

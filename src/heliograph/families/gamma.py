@@ -39,6 +39,7 @@ class Gamma(Family):
     chart = "log"
     ranks = (0, 0)
     statistics = ("log x", "-x")
+    parameters = ("shape_parameter", "rate")
     support = (0.0, np.inf)
     values = "at a finite positive number"
 
@@ -246,7 +247,3 @@ class Gamma(Family):
         draws = rng.standard_gamma(s, size) / rate
         draws = np.maximum(draws, np.finfo(float).tiny)  # a shape near 0 underflows to 0, which is not in the support
         return self._or_at_points(draws, self.point)
-
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"shape {short(self.shape_parameter)}, rate {short(self.rate)}"

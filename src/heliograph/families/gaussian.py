@@ -173,7 +173,3 @@ class Gaussian(Family):
 
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         return self.mean + np.sqrt(self.variance) * rng.standard_normal(size)
-
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"mean {short(self.mean)}, variance {short(self.variance)}"

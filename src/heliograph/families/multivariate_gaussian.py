@@ -252,10 +252,6 @@ class MultivariateGaussian(Family):
         noise = transposed_times(self.whitener(), white)
         return self.mean + self._or_at_points(noise, 0.0, 1)
 
-    def parameters_text(self) -> str:
-        """The parameters of one entry in a few words."""
-        return f"mean {short(self.mean)}, variance {short(self.variance)}"
-
 
 def _kl_of_one(a: MultivariateGaussian, b: MultivariateGaussian) -> float:
     """`MultivariateGaussian.kl` of one proper vector from another, without the overhead of a batch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,16 @@ from heliograph.oracles.calling import evaluate
 from heliograph.oracles.frames import Frame, blocks_of, ports_of
 from heliograph.oracles.problem import Port, Problem
 
-__all__ = ["answer_if_certain", "answer_of", "blank", "choose", "exact_errors"]
+__all__ = ["answer_if_certain", "answer_of", "at_port", "blank", "choose", "exact", "fields_of"]
 
 
+_FIELDS = {  # of an answer, and of the projections that it is made of
+    "beliefs": "belief",
+    "standard_errors": "errors",
+    "covariances": "covariance",
+    "chart_covariances": "chart_covariance",
+    "expected_kl": "expected_kl",
+}
 _FEW = 4.0  # draws
 _CONSTANT = 1e-3  # of the square of a frame's scale, which is a trillionth of the value where there is no other
 _FAINTEST = -1e11  # a log weight of this size has five decimals left
@@ -42,19 +50,11 @@ def answer_of(
     failed = failed | (log_z < _FAINTEST) | _rounded_weights(problem.output, mean[:, blocks_of(problem)[-1]])
     projections, lost = _projections(problem, frame, mean, covariances, n_draws, failed)
     failed = failed | np.logical_and.reduce(list(lost.values()))
-    found = {p.name: _at_port(p, projections[p.name], failed | lost[p.name]) for p in ports_of(problem)}
-    for name, message in problem.fixed.items():
-        errors, covariance = exact_errors(message, failed)
-        kl = blank(np.zeros(problem.n), failed, False)
-        found[name] = Projection(message, errors, covariance, covariance, kl, ~failed)
-    ports = {k: found[k] for k in problem.sampler.ports if k in found}
+    found = {p.name: at_port(p.message, projections[p.name], failed | lost[p.name]) for p in ports_of(problem)}
+    found |= {name: exact(message, failed) for name, message in problem.fixed.items()}
     return Answer(
-        beliefs={k: p.belief for k, p in ports.items()},
+        **fields_of({k: found[k] for k in problem.sampler.ports if k in found}),
         log_z=np.where(failed, -np.inf, log_z),
-        standard_errors={k: p.errors for k, p in ports.items()},
-        covariances={k: p.covariance for k, p in ports.items()},
-        chart_covariances={k: p.chart_covariance for k, p in ports.items()},
-        expected_kl={k: p.expected_kl for k, p in ports.items()},
         log_z_error=np.where(failed, np.inf, log_z_error),
         ess=ess,
         pareto_k=pareto_k,
@@ -63,11 +63,16 @@ def answer_of(
     )
 
 
-def _at_port(port: Port, p: Projection, unknown: np.ndarray) -> Projection:
+def fields_of(ports: Mapping[str, Projection]) -> dict[str, dict[str, Any]]:
+    """The fields of an `Answer` that have an entry for each port."""
+    return {field: {k: getattr(p, name) for k, p in ports.items()} for field, name in _FIELDS.items()}
+
+
+def at_port(message: Family, p: Projection, unknown: np.ndarray) -> Projection:
     """A port's projection where it is wanted: without errors where the message is a point mass, blank where unknown."""
-    known = port.message.is_point
+    known = message.is_point
     return Projection(
-        choose(unknown | known, port.message, p.belief),
+        choose(unknown | known, message, p.belief),
         tuple(blank(e, unknown, known) for e in p.errors),
         blank(p.covariance, unknown, known),
         blank(p.chart_covariance, unknown, known),
@@ -76,12 +81,13 @@ def _at_port(port: Port, p: Projection, unknown: np.ndarray) -> Projection:
     )
 
 
-def exact_errors(message: Family, failed: np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """Standard errors and covariances of the statistics of a message that is known: 0, unless the row failed."""
+def exact(message: Family, failed: np.ndarray) -> Projection:
+    """A message that is known, without errors unless the row failed."""
     shapes = [s.shape for s in message.expected_statistics()]
     q = sum(int(np.prod(s[1:], dtype=int)) for s in shapes)
     errors = tuple(blank(np.zeros(s), failed, False) for s in shapes)
-    return errors, blank(np.zeros((len(failed), q, q)), failed, False)
+    covariance = blank(np.zeros((len(failed), q, q)), failed, False)
+    return Projection(message, errors, covariance, covariance, blank(np.zeros(len(failed)), failed, False), ~failed)
 
 
 def _projections(
@@ -197,16 +203,9 @@ def answer_if_certain(rng: np.random.Generator, problem: Problem) -> Answer:
     failed = ~np.isfinite(log_z)
 
     beliefs = {**problem.fixed, out.name: choose(failed, out.message, belief)}
-    order = [k for k in problem.sampler.ports if k in beliefs]
-    known = {k: exact_errors(beliefs[k], failed) for k in order}
-    square = {k: covariance for k, (_, covariance) in known.items()}
     return Answer(
-        beliefs={k: beliefs[k] for k in order},
+        **fields_of({k: exact(beliefs[k], failed) for k in problem.sampler.ports if k in beliefs}),
         log_z=np.where(failed, -np.inf, log_z),
-        standard_errors={k: errors for k, (errors, _) in known.items()},
-        covariances=square,
-        chart_covariances=square,
-        expected_kl={k: blank(np.zeros(n), failed, False) for k in order},
         log_z_error=blank(np.zeros(n), failed, False),
         ess=np.where(failed, 0.0, 1.0),
         pareto_k=np.full(n, -1.0),

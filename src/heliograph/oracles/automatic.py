@@ -20,6 +20,7 @@ from heliograph.oracles.answer import Answer, Oracle, gather, replace_rows, take
 from heliograph.oracles.axes import axis_of
 from heliograph.oracles.importance.abc_oracle import AbcOracle
 from heliograph.oracles.importance.importance_oracle import ImportanceOracle
+from heliograph.oracles.problem import take_incoming
 from heliograph.oracles.quadrature.quadrature_oracle import QuadratureOracle
 from heliograph.oracles.sampler import Sampler
 
@@ -57,7 +58,7 @@ class Route:
         for some, ask in ways:
             rows = np.flatnonzero(some)
             if len(rows):
-                parts.append((rows, ask(rng, sampler, _rows(incoming, rows))))
+                parts.append((rows, ask(rng, sampler, take_incoming(incoming, rows))))
         return gather(parts, len(unknown))
 
     def _by_draws(self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Answer:
@@ -76,7 +77,7 @@ class Route:
         left = np.flatnonzero(answer.failed | (answer.label_noise > wished))
         if not len(left):
             return answer
-        other = self._by_draws(rng, sampler, _rows(incoming, left))
+        other = self._by_draws(rng, sampler, take_incoming(incoming, left))
         better = np.flatnonzero(other.label_noise < answer.label_noise[left])
         spent = answer.n_evaluations + other.n_evaluations
         if len(better):
@@ -111,7 +112,7 @@ class AutomaticOracle:
         key = _key(int(unknown[rows[0]]), int(choices[rows[0]]), self.precision)
         spent = 0
         if key not in self.measured:
-            self.measured[key], spent = self._measure(sampler, _rows(incoming, rows[:_TRIED]))
+            self.measured[key], spent = self._measure(sampler, take_incoming(incoming, rows[:_TRIED]))
         return Route(self.precision, self.importance, self.measured[key]), spent
 
     def _measure(self, sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[bool, int]:
@@ -150,11 +151,6 @@ def unknowns_of(sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[np.ndarr
         else:
             unknown += np.where(free, axis.n_coordinates, 0)
     return unknown, choices
-
-
-def _rows(incoming: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
-    n = max((len(m) for m in incoming.values() if np.ndim(m) or isinstance(m, Family)), default=0)
-    return {k: m[rows] if isinstance(m, Family) or (np.ndim(m) and len(m) == n) else m for k, m in incoming.items()}
 
 
 def _key(unknown: int, choices: int, precision: float | None) -> str:

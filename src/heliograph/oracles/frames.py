@@ -8,7 +8,16 @@ import numpy as np
 
 from heliograph.oracles.problem import Port, Problem
 
-__all__ = ["Frame", "blocks_of", "frame_of", "frame_of_points", "join_frames", "ports_of", "statistics_of"]
+__all__ = [
+    "Frame",
+    "blocks_of",
+    "frame_of",
+    "frame_of_points",
+    "join_frames",
+    "log_totals",
+    "ports_of",
+    "statistics_of",
+]
 
 
 class Frame(NamedTuple):
@@ -101,6 +110,15 @@ def _summed(n: int, row: np.ndarray, values: np.ndarray) -> np.ndarray:
     total = np.zeros((n, *values.shape[1:]))
     np.add.at(total, row, values)
     return total
+
+
+def log_totals(n: int, row: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
+    """The log mass (n,) of the cells (c,) of each row."""
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, row, log_mass)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    total = np.bincount(row, np.exp(log_mass - safe[row]), minlength=n)
+    return np.where(total > 0, safe + np.log(np.where(total > 0, total, 1.0)), -np.inf)
 
 
 def blocks_of(problem: Problem) -> tuple[slice, ...]:

@@ -26,6 +26,7 @@ __all__ = [
     "log_inputs",
     "refuse_observed",
     "stand_in",
+    "take_incoming",
     "take_rows",
     "walk",
 ]
@@ -93,6 +94,14 @@ def groups_of(sampler: Sampler, incoming: Mapping[str, Any]) -> Iterator[tuple[n
         axis = axis_of(type(message), message)
         output = Port(sampler.child, axis, message, slice(0, axis.n_coordinates))
         yield rows, Problem(sampler, tuple(inputs), constants, fixed, output, len(rows), identity[rows])
+
+
+def take_incoming(incoming: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
+    """Some rows of a plate of messages and data, in their order; what is the same for all rows stays."""
+    n = max((len(m) for m in incoming.values() if np.ndim(m) or isinstance(m, Family)), default=0)
+    if len(rows) == n:
+        return dict(incoming)
+    return {k: m[rows] if isinstance(m, Family) or (np.ndim(m) and len(m) == n) else m for k, m in incoming.items()}
 
 
 def take_rows(problem: Problem, rows: np.ndarray) -> Problem:

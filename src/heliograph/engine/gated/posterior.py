@@ -13,9 +13,8 @@ from heliograph.engine.gated.branch import Branch, mixed_log_likelihood, posteri
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting import Prediction, check_draws
 from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
-from heliograph.engine.readable import ReadablePosterior
+from heliograph.engine.readable import ReadablePosterior, digests_of
 from heliograph.engine.saving import save_posterior
-from heliograph.engine.showing import digests_of
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
 from heliograph.errors import ModelError

@@ -56,20 +56,29 @@ class LogOddsChart(Unchanged):
         return covariance[:, 0, :1]
 
 
-class LogProbabilityChart(Unchanged):
-    """Categorical: log probabilities, centred (a common constant means nothing)."""
+class _OfSize(BaseChart):
+    """What charts of several probabilities share."""
+
+    scalar = False
 
     def __init__(self, size: int) -> None:
-        self.n_outputs, self.scalar = size, False
+        self.n_outputs = size
+
+    def plain(self, n: int) -> Moments:
+        return (np.zeros((n, self.n_outputs)),)
+
+    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
+        return moments[0] - reference[0]
+
+
+class LogProbabilityChart(Unchanged, _OfSize):
+    """Categorical: log probabilities, centred (a common constant means nothing)."""
 
     def log_jacobian(self, u: ArrayLike) -> np.ndarray:
         return np.zeros(np.shape(u))
 
     def moments(self, message: Categorical) -> Moments:
         return (_centred(message.log_p),)
-
-    def plain(self, n: int) -> Moments:
-        return (np.zeros((n, self.n_outputs)),)
 
     def features(self, message: Categorical) -> np.ndarray:
         return _centred(message.log_p)
@@ -81,9 +90,6 @@ class LogProbabilityChart(Unchanged):
         return np.asarray(
             np.isfinite(message.naturals[0]).all(axis=-1)
         )  # an impossible category has no log probability
-
-    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
-        return moments[0] - reference[0]
 
     def belief(self, target: np.ndarray, reference: Moments) -> Categorical:
         return Categorical.from_naturals((reference[0] + target,))
@@ -97,11 +103,8 @@ class LogProbabilityChart(Unchanged):
         return np.einsum("ij,njk,ik->ni", centring, covariance, centring)
 
 
-class LogConcentrationChart(BaseChart):
+class LogConcentrationChart(_OfSize):
     """Dirichlet: the logarithms of its concentrations; of a value, the log ratios to its last component."""
-
-    def __init__(self, size: int) -> None:
-        self.n_outputs, self.scalar = size, False
 
     def coordinates(self, x: ArrayLike) -> np.ndarray:
         logs = log_or_minus_inf(x)
@@ -126,17 +129,11 @@ class LogConcentrationChart(BaseChart):
     def moments(self, message: Dirichlet) -> Moments:
         return (np.log(message.naturals[0] + 1.0),)
 
-    def plain(self, n: int) -> Moments:
-        return (np.zeros((n, self.n_outputs)),)
-
     def features(self, message: Dirichlet) -> np.ndarray:
         return np.log(message.naturals[0] + 1.0)
 
     def point_features(self, message: Dirichlet) -> np.ndarray:
         return np.log(np.maximum(message.mean, np.exp(-FAR)))
-
-    def gap(self, moments: Moments, reference: Moments) -> np.ndarray:
-        return moments[0] - reference[0]
 
     def belief(self, target: np.ndarray, reference: Moments) -> Dirichlet:
         return Dirichlet.from_naturals((np.exp(reference[0] + np.clip(target, -_MOST, _MOST)) - 1.0,))

@@ -14,6 +14,7 @@ from heliograph.oracles.forms.density import DensityForm, ask_density
 from heliograph.oracles.forms.exact import answer_exactly
 from heliograph.oracles.forms.several import ask_several, together
 from heliograph.oracles.importance.abc_oracle import AbcOracle
+from heliograph.oracles.problem import take_incoming
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["ask_in_form", "found_by_roots", "route_in_form"]
@@ -34,7 +35,7 @@ def ask_in_form(oracle: Oracle, rng: np.random.Generator, sampler: Sampler, inco
     for some in (seen, ~seen):
         rows = np.flatnonzero(some)
         if len(rows):
-            here = _rows(incoming, rows, len(seen))
+            here = take_incoming(incoming, rows)
             answer = _ask_seen(oracle, rng, sampler, here) if some is seen else oracle.ask(rng, sampler, here)
             parts.append((rows, answer))
     return gather(parts, len(seen))
@@ -57,8 +58,8 @@ def route_in_form(oracle: AutomaticOracle, sampler: Sampler, incoming: Mapping[s
         return oracle.route(sampler, incoming)
     if sampler.log_density is None:
         rows = np.flatnonzero(~seen)
-        return oracle.route(sampler, _rows(incoming, rows, len(seen))) if len(rows) else (oracle, 0)
-    form = DensityForm(sampler, _rows(incoming, np.flatnonzero(seen), len(seen)))
+        return oracle.route(sampler, take_incoming(incoming, rows)) if len(rows) else (oracle, 0)
+    form = DensityForm(sampler, take_incoming(incoming, np.flatnonzero(seen)))
     return oracle.route(form.sampler, form.incoming)
 
 
@@ -84,9 +85,3 @@ def _with_messages(sampler: Sampler, incoming: Mapping[str, Any]) -> Mapping[str
     if message is None or isinstance(message, Family) or sampler.output is Categorical:
         return incoming
     return {**incoming, sampler.child: sampler.output.point_mass(np.asarray(message))}
-
-
-def _rows(incoming: Mapping[str, Any], rows: np.ndarray, n: int) -> dict[str, Any]:
-    if len(rows) == n:
-        return dict(incoming)
-    return {k: m[rows] if isinstance(m, Family) or np.ndim(m) else m for k, m in incoming.items()}

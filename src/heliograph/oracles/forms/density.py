@@ -17,9 +17,9 @@ import numpy as np
 from heliograph.errors import FactorError
 from heliograph.families import Family, Gaussian
 from heliograph.oracles.answer import Answer, Oracle, replace_rows
-from heliograph.oracles.answering import blank, exact_errors
+from heliograph.oracles.answering import blank, exact, fields_of
 from heliograph.oracles.calling import as_array, call
-from heliograph.oracles.problem import continuous_columns, groups_of, stand_in, take_rows
+from heliograph.oracles.problem import continuous_columns, groups_of, stand_in, take_incoming, take_rows
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["DensityForm", "ask_density"]
@@ -119,27 +119,15 @@ class DensityForm:
     def back(self, answer: Answer, failed: np.ndarray) -> Answer:
         """The answer about the factor itself, with the output as it was observed; rows fail too where that is said."""
         failed = answer.failed | failed
-        child, ports = self.original.child, self.original.ports
         log_z = np.where(failed, -np.inf, answer.log_z + self.ceiling + 0.5 * np.log(2 * np.pi))
-        if not isinstance(self.seen, Family):
-            fields = ("beliefs", "standard_errors", "covariances", "chart_covariances", "expected_kl")
-            kept = {f: {p: a for p, a in getattr(answer, f).items() if p in self.original.inputs} for f in fields}
-            kept["expected_kl"] = {p: blank(a, failed, False) for p, a in kept["expected_kl"].items()}
-            return answer._replace(**kept, log_z=log_z, failed=failed)
-        errors, covariance = exact_errors(self.seen, failed)
-        exact: dict[str, Any] = {
-            "beliefs": self.seen,
-            "standard_errors": errors,
-            "covariances": covariance,
-            "chart_covariances": covariance,
-            "expected_kl": np.where(failed, np.inf, 0.0),
-        }
-        changed: dict[str, Any] = {}
-        for field, mine in exact.items():
-            of_port = getattr(answer, field)
-            changed[field] = {p: mine if p == child else of_port[p] for p in ports if p == child or p in of_port}
-        kl = {p: blank(a, failed, False) for p, a in changed.pop("expected_kl").items()}
-        return answer._replace(**changed, expected_kl=kl, log_z=log_z, failed=failed)
+        inputs, child = self.original.inputs, self.original.child
+        mine = {child: exact(self.seen, failed)} if isinstance(self.seen, Family) else {}
+        kept: dict[str, Any] = {}
+        for field, own in fields_of(mine).items():
+            of_port = {p: a for p, a in getattr(answer, field).items() if p in inputs} | own
+            kept[field] = {p: of_port[p] for p in self.original.ports if p in of_port}
+        kept["expected_kl"] = {p: blank(a, failed, False) for p, a in kept["expected_kl"].items()}
+        return answer._replace(**kept, log_z=log_z, failed=failed)
 
 
 def ask_density(oracle: Oracle, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Answer:
@@ -150,8 +138,8 @@ def ask_density(oracle: Oracle, rng: np.random.Generator, sampler: Sampler, inco
     for _ in range(_ROUNDS):
         if not len(rows):
             break
-        again = {k: m[rows] if isinstance(m, Family) or np.ndim(m) else m for k, m in form.incoming.items()}
-        answer = replace_rows(answer, rows, oracle.ask(rng, form.sampler, again))
+        again = oracle.ask(rng, form.sampler, take_incoming(form.incoming, rows))
+        answer = replace_rows(answer, rows, again)
         rows = form.raise_ceiling()
     lost = np.zeros(len(answer.failed), dtype=bool)
     lost[rows] = True

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from heliograph.errors import FactorError, UnsupportedError
 from heliograph.families import Family, Gaussian, concatenate
 from heliograph.oracles.answer import Answer, Oracle
-from heliograph.oracles.answering import blank, choose
+from heliograph.oracles.answering import at_port, fields_of
 from heliograph.oracles.axes import Projection, axis_of
 from heliograph.oracles.calling import call, try_values
 from heliograph.oracles.forms.density import ask_density
@@ -228,19 +228,11 @@ def _joined(
 ) -> Answer:
     """The answer about the inputs, with the outputs in it."""
     order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
-    fields: dict[str, dict[str, Any]] = {
-        name: dict(getattr(inputs, name))
-        for name in ("beliefs", "standard_errors", "covariances", "chart_covariances", "expected_kl")
-    }
+    found: dict[str, Projection] = {}
     for port in sampler.children:
-        p, message = _stacked([found[port] for _, found in parts], order), incoming[port]
-        known = message.is_point
-        unknown = inputs.failed | (~p.sound & ~known)
-        fields["beliefs"][port] = choose(unknown | known, message, p.belief)
-        fields["standard_errors"][port] = tuple(blank(e, unknown, known) for e in p.errors)
-        fields["covariances"][port] = blank(p.covariance, unknown, known)
-        fields["chart_covariances"][port] = blank(p.chart_covariance, unknown, known)
-        fields["expected_kl"][port] = blank(p.expected_kl, unknown, known)
+        p, message = _stacked([of[port] for _, of in parts], order), incoming[port]
+        found[port] = at_port(message, p, inputs.failed | (~p.sound & ~message.is_point))
+    fields = {name: getattr(inputs, name) | own for name, own in fields_of(found).items()}
     spent = inputs.n_evaluations + _PARTS * _DRAWS * len(inputs.failed)
     ordered = {name: {p: of[p] for p in sampler.ports if p in of} for name, of in fields.items()}
     return inputs._replace(**ordered, n_evaluations=spent)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from heliograph.oracles.frames import log_totals
 from heliograph.oracles.importance.proposal import Pieces, Proposal, log_density, take_proposal
 from heliograph.oracles.importance.segments import (
     Segments,
@@ -20,7 +21,6 @@ from heliograph.oracles.importance.segments import (
     between,
     distances,
     join_weighed,
-    log_totals,
     masses,
     spread_of,
     take_segments,

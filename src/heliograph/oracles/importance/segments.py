@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.oracles.frames import Frame, frame_of_points
+from heliograph.oracles.frames import Frame, frame_of_points, log_totals
 from heliograph.oracles.problem import Problem, log_inputs, take_rows
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "between",
     "distances",
     "join_weighed",
-    "log_totals",
     "masses",
     "spread_of",
     "take_segments",
@@ -114,15 +113,6 @@ def join_weighed(parts: list[Weighed]) -> Weighed:
     """Weighed cells one after the other."""
     cells = Segments(*(np.concatenate(a) for a in zip(*(p.cells for p in parts), strict=True)))
     return Weighed(cells, np.concatenate([p.log_mass for p in parts]), np.concatenate([p.log_most for p in parts]))
-
-
-def log_totals(n: int, row: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
-    """The log mass (n,) of the cells of each row."""
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, row, log_mass)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    total = np.bincount(row, np.exp(log_mass - safe[row]), minlength=n)
-    return np.where(total > 0, safe + np.log(np.where(total > 0, total, 1.0)), -np.inf)
 
 
 def take_segments(cells: Segments, which: np.ndarray) -> Segments:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from heliograph.oracles.frames import log_totals
+
 __all__ = ["Cells", "Map", "halves", "join", "log_below", "log_sum", "log_total", "mean_sizes", "take"]
 
 
@@ -57,12 +59,7 @@ def log_sum(cells: Cells) -> np.ndarray:
 
 def log_total(n: int, cells: Cells) -> np.ndarray:
     """The log integral (n,) over the cells of each row."""
-    each = log_sum(cells)
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, cells.row, each)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    total = np.bincount(cells.row, np.exp(each - safe[cells.row]), minlength=n)
-    return np.where(total > 0, safe + np.log(np.where(total > 0, total, 1.0)), -np.inf)
+    return log_totals(n, cells.row, log_sum(cells))
 
 
 def take(cells: Cells, which: np.ndarray) -> Cells:

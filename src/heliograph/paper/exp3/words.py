@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ _ONE_WAY = (
     "The labels are observed, so the graph's schedule sends nothing to p and only the operator to z is learned; the paper learned "
     "one for each direction, but what it sent to p could change no posterior."
 )
-_paper = partial(paper_of, "exp3")
+_paper: Any = partial(paper_of, "exp3")
 
 
 def tables(result: Json) -> list[Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ __all__ = ["LEAD", "TITLE", "claims", "sentences", "tables"]
 TITLE = "Four real data sets in sequence"
 LEAD = "Four real data sets in a row: the messages change with each, and the operator should notice and ask."
 _BLOOD = "blood_transfusion"
-_paper = partial(paper_of, "exp5")
+_paper: Any = partial(paper_of, "exp5")
 
 
 def tables(result: Json) -> list[Table]:
