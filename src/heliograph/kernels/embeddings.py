@@ -18,7 +18,7 @@ from heliograph.errors import ImproperError, ModelError
 from heliograph.families import Family
 from heliograph.kernels.characteristic import BORDER, characteristic, is_gaussian
 
-__all__ = ["EmbeddedKernel", "Embedding", "Incoming", "embed", "embeddable"]
+__all__ = ["Embedding", "Incoming", "embed", "embeddable"]
 
 Incoming = Sequence[Any] | Mapping[str, Any]
 FAR = 1e4  # widths: where an absent message is put; a frequency of 5 then has a phase of 5e4, exact to 1e-11
@@ -174,19 +174,3 @@ def _moments(name: str, message: Any, axis: str) -> tuple[np.ndarray, np.ndarray
         mean, variance = np.where(absent, 0.0, mean), np.where(absent, 0.0, variance)
         covariance = None if covariance is None else np.where(uniform[:, None, None], 0.0, covariance)
     return mean, variance, covariance, absent
-
-
-class EmbeddedKernel:
-    """A kernel that compares embeddings: it says how with `between`, on its `axis`."""
-
-    axis: str
-    how: str
-
-    def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
-        """The kernel of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``."""
-        a = embed(a, self.axis, self.how)
-        return self.between(a, a if b is None else embed(b, self.axis, self.how))
-
-    def between(self, a: Embedding, b: Embedding) -> np.ndarray:
-        """The kernel of every tuple of `a` with every tuple of `b`, ``(n, m)``."""
-        raise NotImplementedError  # pragma: no cover

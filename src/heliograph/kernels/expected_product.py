@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
-from heliograph.kernels.features import Draws, FeatureMap, expected_cosines
+from heliograph.kernels.embeddings import Embedding
+from heliograph.kernels.features import Draws, Kernel, expected_cosines
 from heliograph.kernels.inner_products import tuple_products
 
 __all__ = ["ExpectedProduct"]
 
 
 @dataclass(frozen=True)
-class ExpectedProduct(EmbeddedKernel):
+class ExpectedProduct(Kernel):
     """``<mu_r, mu_s> = E E k(x - y)`` for x of one tuple and y of the other, k Gaussian of variances `width2`.
 
     >>> from heliograph.families import Gaussian
@@ -33,21 +33,9 @@ class ExpectedProduct(EmbeddedKernel):
         """Inner products of the embeddings."""
         return tuple_products(a, b, np.asarray(self.width2))
 
-    def features(self, rng: np.random.Generator, n_features: int = 500) -> FeatureMap:
-        """A map with a fresh seed: the inner stage of Algorithm 1 alone."""
-        return FeatureMap(self, int(rng.integers(2**62)), (n_features,))
-
-    def n_features(self, sizes: tuple[int, ...]) -> int:
-        """The number of features."""
-        return sizes[0]
-
     def map_rows(self, rows: Embedding, draws: Draws, sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Features of a few tuples: ``sqrt(2 / D) E cos(w . x + b)``."""
         omega = draws.normals(0, sizes[0], rows.n_dimensions) / np.sqrt(self.width2)
         phi = expected_cosines(rows, omega, draws.phases(0, sizes[0]), dtype)
         phi *= phi.dtype.type(np.sqrt(2 / sizes[0]))
         return phi
-
-    def state(self) -> dict[str, Any]:
-        """The parameters as plain numbers."""
-        return {"name": self.name, "width2": list(map(float, self.width2)), "axis": self.axis, "how": self.how}

@@ -7,8 +7,8 @@ block by block without ever holding its coefficients, and two maps of one seed s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,28 +23,46 @@ BLOCK = 512  # features drawn from one stream
 _CACHED = 4_000_000  # coefficients up to which a matrix is kept in memory between calls (32 MB)
 
 
-class Kernel(Protocol):
-    """What every kernel on tuples of messages does; one kernel is one file."""
+class Kernel:
+    """What every kernel on tuples of messages does; one kernel is one file, a frozen dataclass of its widths, `axis` and `how`.
+
+    It says with `between` how it compares embeddings, and gives random features with `map_rows`.
+    """
 
     name: ClassVar[str]
     axis: str
     how: str
 
     def gram(self, a: Incoming | Embedding, b: Incoming | Embedding | None = None) -> np.ndarray:
-        """The kernel of every tuple of one plate with every tuple of another, ``(n, m)``."""
-        ...
+        """The kernel of every tuple of `a` with every tuple of `b` (or of `a` itself), ``(n, m)``."""
+        a = embed(a, self.axis, self.how)
+        return self.between(a, a if b is None else embed(b, self.axis, self.how))
+
+    def between(self, a: Embedding, b: Embedding) -> np.ndarray:
+        """The kernel of every tuple of `a` with every tuple of `b`, ``(n, m)``."""
+        raise NotImplementedError  # pragma: no cover
+
+    def features(self, rng: np.random.Generator, n_features: int = 500) -> FeatureMap:
+        """A map with a fresh seed."""
+        return FeatureMap(self, int(rng.integers(2**62)), (n_features,))
 
     def n_features(self, sizes: tuple[int, ...]) -> int:
         """How many features a map of these sizes gives."""
-        ...
+        return sizes[0]
 
     def map_rows(self, rows: Embedding, draws: Draws, sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Features of a few tuples, ``(n, D)``."""
-        ...
+        raise NotImplementedError  # pragma: no cover
 
     def state(self) -> dict[str, Any]:
         """The parameters as plain numbers."""
-        ...
+        return {"name": self.name, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    return [_plain(v) for v in value] if np.iterable(value) else float(value)
 
 
 class Draws:
@@ -112,7 +130,7 @@ class Draws:
 class FeatureMap:
     """Random features of a kernel: ``features(r) . features(s)`` approaches ``kappa(r, s)`` as the sizes grow."""
 
-    kernel: Any  # a Kernel
+    kernel: Kernel
     seed: int
     sizes: tuple[int, ...]
     draws: Draws = field(init=False, repr=False)

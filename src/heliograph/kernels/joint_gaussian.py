@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
-from heliograph.kernels.features import Draws, FeatureMap, cosines, expected_cosines
+from heliograph.kernels.embeddings import Embedding
+from heliograph.kernels.features import Draws, FeatureMap, Kernel, cosines, expected_cosines
 from heliograph.kernels.inner_products import squared_distances, tuple_products, tuple_squared_norms
 
 __all__ = ["JointGaussian"]
 
 
 @dataclass(frozen=True)
-class JointGaussian(EmbeddedKernel):
+class JointGaussian(Kernel):
     """``exp(-||mu_r - mu_s||^2 / (2 gamma2))``, the paper's kernel.
 
     `width2` holds the variance of the embedding kernel k in each dimension, `gamma2` the outer width.
@@ -52,13 +52,3 @@ class JointGaussian(EmbeddedKernel):
         omega = draws.normals(0, n_inner, rows.n_dimensions) / np.sqrt(self.width2)
         phi = expected_cosines(rows, omega, draws.phases(0, n_inner), dtype)  # its sqrt(2 / D_in) is in the scale below
         return cosines(phi, draws, 1, n_outer, float(np.sqrt(2 / n_inner / self.gamma2)))
-
-    def state(self) -> dict[str, Any]:
-        """The parameters as plain numbers."""
-        return {
-            "name": self.name,
-            "width2": [float(w) for w in self.width2],
-            "gamma2": float(self.gamma2),
-            "axis": self.axis,
-            "how": self.how,
-        }

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import FAR, EmbeddedKernel, Embedding
-from heliograph.kernels.features import Draws, FeatureMap, cosine
+from heliograph.kernels.embeddings import FAR, Embedding
+from heliograph.kernels.features import Draws, Kernel, cosine
 
 __all__ = ["MeanVariance"]
 
 
 @dataclass(frozen=True)
-class MeanVariance(EmbeddedKernel):
+class MeanVariance(Kernel):
     """``exp(-sum (m - mu)^2 / (2 w_m^2) - sum (v - sigma^2)^2 / (2 w_v^2))``.
 
     `width2` holds the squared widths of the c means, then of the c variances, then of the covariances inside vector
@@ -39,14 +39,6 @@ class MeanVariance(EmbeddedKernel):
             d2 += (x[:, j, None] - y[None, :, j]) ** 2
         return np.exp(-0.5 * d2)
 
-    def features(self, rng: np.random.Generator, n_features: int = 500) -> FeatureMap:
-        """A map with a fresh seed: Rahimi and Recht's features of the vectors."""
-        return FeatureMap(self, int(rng.integers(2**62)), (n_features,))
-
-    def n_features(self, sizes: tuple[int, ...]) -> int:
-        """The number of features."""
-        return sizes[0]
-
     def map_rows(self, rows: Embedding, draws: Draws, sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Features of a few tuples."""
         x = self._scaled(rows)
@@ -54,10 +46,6 @@ class MeanVariance(EmbeddedKernel):
         out = cosine(angle, dtype)
         out *= out.dtype.type(np.sqrt(2 / sizes[0]))
         return out
-
-    def state(self) -> dict[str, Any]:
-        """The parameters as plain numbers."""
-        return {"name": self.name, "width2": list(map(float, self.width2)), "axis": self.axis, "how": self.how}
 
     def _scaled(self, rows: Embedding) -> np.ndarray:
         x = rows.vectors() / np.sqrt(self.width2)

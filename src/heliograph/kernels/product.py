@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
-from heliograph.kernels.features import Draws, FeatureMap, expected_cosines
+from heliograph.kernels.embeddings import Embedding
+from heliograph.kernels.features import Draws, FeatureMap, Kernel, expected_cosines
 from heliograph.kernels.inner_products import message_products
 
 __all__ = ["Product"]
 
 
 @dataclass(frozen=True)
-class Product(EmbeddedKernel):
+class Product(Kernel):
     """``prod_l <mu_r(l), mu_s(l)>``; `width2` holds a tuple of variances for each message.
 
     With a Gaussian k the exact kernel is that of `ExpectedProduct`; the features differ. These are all products of
@@ -44,7 +44,7 @@ class Product(EmbeddedKernel):
                 f"{n_each} features for each of {len(self.width2)} messages make {n_each ** len(self.width2)}; "
                 "take fewer, or ExpectedProduct, whose features are of the same kernel and need no tensor"
             )
-        return FeatureMap(self, int(rng.integers(2**62)), (n_each,))
+        return super().features(rng, n_each)
 
     def n_features(self, sizes: tuple[int, ...]) -> int:
         """The number of features."""
@@ -59,8 +59,3 @@ class Product(EmbeddedKernel):
             phi *= phi.dtype.type(np.sqrt(2 / sizes[0]))
             out = (out[:, :, None] * phi[:, None, :]).reshape(len(rows), -1)
         return out
-
-    def state(self) -> dict[str, Any]:
-        """The parameters as plain numbers."""
-        width2 = [list(map(float, w)) for w in self.width2]
-        return {"name": self.name, "width2": width2, "axis": self.axis, "how": self.how}

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heliograph.kernels.embeddings import EmbeddedKernel, Embedding
-from heliograph.kernels.features import Draws, FeatureMap, cosines, expected_cosines
+from heliograph.kernels.embeddings import Embedding
+from heliograph.kernels.features import Draws, FeatureMap, Kernel, cosines, expected_cosines
 from heliograph.kernels.inner_products import message_products, message_squared_norms, squared_distances
 
 __all__ = ["Sum"]
 
 
 @dataclass(frozen=True)
-class Sum(EmbeddedKernel):
+class Sum(Kernel):
     """``sum_l <mu_r(l), mu_s(l)>``, or with outer widths ``sum_l exp(-||mu_r(l) - mu_s(l)||^2 / (2 gamma2_l))``.
 
     `width2` holds a tuple of variances for each message, `gamma2` an outer width for each message or None.
@@ -64,13 +64,3 @@ class Sum(EmbeddedKernel):
             else:
                 parts.append(cosines(phi, draws, 2 * k + 1, sizes[1], float(np.sqrt(2 / sizes[0] / self.gamma2[k]))))
         return np.concatenate(parts, axis=1)
-
-    def state(self) -> dict[str, Any]:
-        """The parameters as plain numbers."""
-        return {
-            "name": self.name,
-            "width2": [list(map(float, w)) for w in self.width2],
-            "gamma2": None if self.gamma2 is None else list(map(float, self.gamma2)),
-            "axis": self.axis,
-            "how": self.how,
-        }
