@@ -11,11 +11,11 @@ from heliograph.errors import AccuracyWarning
 from heliograph.families import Gaussian
 from heliograph.kernels import median_heuristic
 from heliograph.operators import KernelLearner, Kjit
-from heliograph.operators.kjit.targets import BeliefLogs
+from heliograph.operators.kjit.targets import target_named
 
 
 def labels(rows):
-    return BeliefLogs().forward(GridOracle().ask(None, None, rows).beliefs["z"], rows["z"])[0]
+    return target_named("log").forward(GridOracle().ask(None, None, rows).beliefs["z"], rows["z"])[0]
 
 
 @pytest.mark.parametrize("features", ["one", "per output"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from heliograph.operators import Kjit
 from heliograph.paper.columns import KJIT, kjit_settings, numbers, paper_of, published, reproduces, settings_table
 from heliograph.paper.registry import EXPERIMENTS
 
@@ -70,12 +71,10 @@ def test_the_settings_of_every_column_are_those_of_the_paper():
 
 @pytest.mark.parametrize("experiment", ["exp3", "exp4", "exp5"])
 def test_the_table_of_settings_is_what_the_operators_are_made_with(experiment):
-    from heliograph.paper.columns import kjit_of
-
     names, rows = settings_table(experiment)
     table = {key: dict(zip(names, values, strict=True)) for key, values in rows}
     for name in names:
-        operator = kjit_of(experiment, name)
+        operator = Kjit(**kjit_settings(experiment, name))
         learner = operator.learner
         assert operator.threshold == table["threshold"][name] and operator.minibatch == table["minibatch"][name]
         assert operator.target.name == table["target"][name] and operator.order == table["order"][name]

@@ -5,40 +5,23 @@ always asks; `registry.py` finds them by name, and those of earlier papers in `p
 """
 
 from heliograph.operators.asking import AlwaysAsk
-from heliograph.operators.kjit.directions import Direction
 from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.kjit.kernel_learner import KernelLearner, Kjit
-from heliograph.operators.kjit.targets import (
-    BeliefLogs,
-    BeliefStatistics,
-    OutgoingMessage,
-    OutgoingRate,
-    Target,
-    target_named,
-)
 from heliograph.operators.learned import Learned
 from heliograph.operators.protocol import Learner, Operator, Reply, Setting
-from heliograph.operators.registry import make_operator, operator_from_state, operator_names, register
+from heliograph.operators.registry import make_operator, operator_names, register
 
 __all__ = [
     "AlwaysAsk",
-    "BeliefLogs",
-    "BeliefStatistics",
-    "Direction",
     "JustInTime",
     "KernelLearner",
     "Kjit",
     "Learned",
     "Learner",
     "Operator",
-    "OutgoingMessage",
-    "OutgoingRate",
     "Reply",
     "Setting",
-    "Target",
     "make_operator",
-    "operator_from_state",
     "operator_names",
     "register",
-    "target_named",
 ]

@@ -11,15 +11,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from heliograph.operators.kjit.just_in_time import JustInTime
-from heliograph.operators.kjit.kernel_learner import Kjit, columns
+from heliograph.operators.kjit.kernel_learner import columns
 
 __all__ = [
     "KJIT",
     "PAPERS",
     "Column",
     "Published",
-    "kjit_of",
     "kjit_settings",
     "numbers",
     "paper_of",
@@ -74,11 +72,6 @@ def kjit_settings(experiment: str, name: str) -> dict[str, Any]:
     -8.95
     """
     return {"settings": KJIT[name].word, **_SIZES[experiment][name]}
-
-
-def kjit_of(experiment: str, name: str) -> JustInTime:
-    """The operator of a column, knowing nothing yet."""
-    return Kjit(**kjit_settings(experiment, name))
 
 
 def reproduces(name: str) -> bool:

@@ -33,7 +33,6 @@ __all__ = [
     "append",
     "choose",
     "condition",
-    "condition_variances",
     "correlations",
     "leave_one_out",
     "log_evidence",
@@ -132,15 +131,6 @@ def predict(process: Process, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]
                     half = c @ inverse.T
                     relative[part, f] -= np.einsum("nd,nd->n", half, half)
     return mean, np.maximum(relative, 0.0) * signal  # rounding may leave -1e-16 at a point that is known
-
-
-def condition_variances(process: Process, rows: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Variances ``(n, q)`` of all rows as they will be once the rows numbered `chosen` are labelled; needs no label."""
-    rows = np.asarray(rows, dtype=float)
-    pivots = _Pivots(process, rows)
-    for i in np.asarray(chosen, dtype=int):
-        pivots.take(int(i))
-    return pivots.variances()
 
 
 def choose(

@@ -1,4 +1,4 @@
-"""Pivoted incomplete Cholesky factorisation of a kernel matrix, and kernel ridge regression on it.
+"""Pivoted incomplete Cholesky factorisation of a kernel matrix: its rows are features for a ridge regression.
 
 The factor is built column by column, each time at the row whose kernel is explained worst, so only the columns of
 the chosen rows are ever computed: N r kernel values and O(N r^2) work for rank r.
@@ -12,9 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from heliograph.regression import ridge as ridge_regression
-
-__all__ = ["Factorisation", "KernelRidge", "factorise", "features", "fit", "predict"]
+__all__ = ["Factorisation", "factorise", "features"]
 
 
 class Factorisation(NamedTuple):
@@ -23,14 +21,6 @@ class Factorisation(NamedTuple):
     pivots: np.ndarray  # (r,) row numbers in the order chosen
     factor: np.ndarray  # (N, r)
     left: np.ndarray  # (N,) of each row's kernel with itself, what is not explained
-
-
-class KernelRidge(NamedTuple):
-    """Kernel ridge regression in the space spanned by the pivots."""
-
-    pivots: np.ndarray  # (r,)
-    corner: np.ndarray  # (r, r) lower triangular: the factor's rows at the pivots
-    weights: np.ndarray  # (r, q)
 
 
 def factorise(
@@ -66,14 +56,3 @@ def factorise(
 def features(corner: np.ndarray, cross: np.ndarray) -> np.ndarray:
     """Feature rows ``(n, r)`` of new points from their kernel ``(n, r)`` with the pivots."""
     return solve_triangular(corner, cross.T, lower=True, check_finite=False).T
-
-
-def fit(factorisation: Factorisation, targets: np.ndarray, ridge: float) -> KernelRidge:
-    """Kernel ridge regression with the factored kernel in place of the full one."""
-    weights = ridge_regression.fit(factorisation.factor, targets, ridge)
-    return KernelRidge(factorisation.pivots, factorisation.factor[factorisation.pivots], weights)
-
-
-def predict(model: KernelRidge, cross: np.ndarray) -> np.ndarray:
-    """Outputs ``(n, q)`` at points given by their kernel ``(n, r)`` with the pivots."""
-    return features(model.corner, cross) @ model.weights

@@ -97,32 +97,17 @@ def Kjit(
     given = {k: v for k, v in locals().items() if k in _DEFAULTS and v != _DEFAULTS[k]}
     if settings not in _COLUMNS:
         raise ModelError(f"settings must be one of {sorted(_COLUMNS)}, not {settings!r}")
-    chosen = dict(_COLUMNS[settings])
-    given_alone = {"target": target, "embedding": embedding, "gamma_factor": gamma_factor, "features": features}
-    given_alone |= {"improper": improper, "order": order, "precision": precision}
-    chosen |= {k: v for k, v in given_alone.items() if v is not None}
-    learner = KernelLearner(
-        D_in,
-        D_out,
-        noise,
-        prior_variance,
-        chosen["gamma_factor"],
-        chosen["embedding"],
-        axis,
-        chosen["features"],
-        chosen["precision"],
-    )
+    chosen = _COLUMNS[settings] | {k: v for k, v in locals().items() if k in _COLUMNS["house"] and v is not None}
+    own = {k: chosen.pop(k) for k in ("gamma_factor", "embedding", "features", "precision")}
     return JustInTime(
-        learner,
+        KernelLearner(D_in, D_out, noise, prior_variance, axis=axis, **own),
         name="kjit",
-        target=chosen["target"],
         threshold=threshold,
         minibatch=minibatch,
         block=block,
-        order=chosen["order"],
         share=share,
-        improper=chosen["improper"],
         settings=given,
+        **chosen,
     )
 
 

@@ -7,16 +7,15 @@ Each direction says which rows are valid; an operator asks about the rest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.families import Family, Gamma
-from heliograph.families.coordinates import event_size, logs_of, naturals_of, statistics_of
+from heliograph.families.coordinates import Coordinates, event_size, logs_of, naturals_of, statistics_of
 
-__all__ = ["BeliefLogs", "BeliefStatistics", "OutgoingMessage", "OutgoingRate", "Target", "target_named"]
+__all__ = ["OutgoingRate", "Target", "target_named"]
 
 
 class Target(Protocol):
@@ -34,20 +33,31 @@ class Target(Protocol):
         ...
 
 
-class _OfBelief:
-    """A belief in coordinates that the class names."""
+class OfBelief(NamedTuple):
+    """A belief in coordinates: its expected sufficient statistics, as in the paper's text, or as in the authors' program.
 
-    coordinates: ClassVar[Callable[[type[Family]], Any]]
+    These are (mean, log variance), (log a, log b) or (log shape, log rate).
+
+    >>> from heliograph.families import Gaussian
+    >>> target_named("statistics").forward(Gaussian([1.0], 2.0), Gaussian([0.0], 4.0))[0]
+    array([[1., 3.]])
+    >>> message, valid = target_named("log").inverse(np.array([[1.0, np.log(2.0)]]), Gaussian([0.0], 4.0))
+    >>> message, valid  # N(1, 2) / N(0, 4): precision 1/2 - 1/4, shift 1/2
+    (Gaussian[mean 2., variance 4.], array([ True]))
+    """
+
+    name: str
+    coordinates: Callable[[type[Family]], Coordinates]
 
     def forward(self, belief: Family, cavity: Family) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates of proper beliefs that are not points."""
-        y = type(self).coordinates(type(belief)).encode(belief)
+        y = self.coordinates(type(belief)).encode(belief)
         valid = np.asarray(belief.proper & ~belief.is_point) & np.isfinite(y).all(axis=-1)
         return np.where(valid[:, None], y, np.nan), valid
 
     def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
         """The belief divided by the cavity, eq. (1)."""
-        belief, valid = type(self).coordinates(type(cavity)).decode(y, event_size(cavity))
+        belief, valid = self.coordinates(type(cavity)).decode(y, event_size(cavity))
         quotient = belief / cavity
         # a belief of parameters far apart from the cavity's may round to none at all when they meet again
         valid = valid & np.asarray((quotient * cavity).proper) & np.isfinite(naturals_of(quotient)).all(axis=-1)
@@ -59,33 +69,6 @@ class _OfBelief:
             for a, r in zip(quotient.naturals, quotient.ranks, strict=True)
         )
         return quotient.from_naturals(naturals, quotient.point), valid
-
-
-@dataclass(frozen=True)
-class BeliefStatistics(_OfBelief):
-    """The expected sufficient statistics of the belief, as in the paper's text.
-
-    >>> from heliograph.families import Gaussian
-    >>> BeliefStatistics().forward(Gaussian([1.0], 2.0), Gaussian([0.0], 4.0))[0]
-    array([[1., 3.]])
-    """
-
-    name: str = "statistics"
-    coordinates = staticmethod(statistics_of)
-
-
-@dataclass(frozen=True)
-class BeliefLogs(_OfBelief):
-    """(mean, log variance), (log a, log b), (log shape, log rate) of the belief, as in the authors' program.
-
-    >>> from heliograph.families import Gaussian
-    >>> message, valid = BeliefLogs().inverse(np.array([[1.0, np.log(2.0)]]), Gaussian([0.0], 4.0))
-    >>> message, valid  # N(1, 2) / N(0, 4): precision 1/2 - 1/4, shift 1/2
-    (Gaussian[mean 2., variance 4.], array([ True]))
-    """
-
-    name: str = "log"
-    coordinates = staticmethod(logs_of)
 
 
 class OutgoingMessage(NamedTuple):
@@ -147,15 +130,21 @@ class OutgoingRate(NamedTuple):
         return cavity.naturals[0] + 1.0, cavity.naturals[1]
 
 
+_ALL: tuple[Target, ...] = (
+    OfBelief("statistics", statistics_of),
+    OfBelief("log", logs_of),
+    OutgoingMessage(),
+    OutgoingRate(),
+)
+_TARGETS = {target.name: target for target in _ALL}
+
+
 def target_named(name: Any) -> Target:
     """The target that a word selects; an object that already is one comes back as it is."""
-    table: dict[str, Target] = {
-        t.name: t for t in (BeliefStatistics(), BeliefLogs(), OutgoingMessage(), OutgoingRate())
-    }
     if isinstance(name, str):
-        if name not in table:
-            raise ModelError(f"there is no target {name!r}; there are {sorted(table)}")
-        return table[name]
+        if name not in _TARGETS:
+            raise ModelError(f"there is no target {name!r}; there are {sorted(_TARGETS)}")
+        return _TARGETS[name]
     return name
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from heliograph.families import Family
 from heliograph.families.parameterisations import LARGE, parameterisations_of
 
-__all__ = ["Summaries", "modes", "summaries", "summarise"]
+__all__ = ["Summaries", "modes", "summarise"]
 
 
 class Summaries(NamedTuple):
@@ -26,13 +26,8 @@ class Summaries(NamedTuple):
     essential: tuple[int, ...]  # columns that say it all once: location and log spread on the chart, and data
 
 
-def summaries(incoming: Mapping[str, Any], factor_value: np.ndarray | None = None) -> np.ndarray:
-    """Every common parameterisation of each message, (n, k); see `summarise`."""
-    return summarise(incoming, factor_value).values
-
-
-def summarise(incoming: Mapping[str, Any], factor_value: np.ndarray | None = None) -> Summaries:
-    """Rows, names and essential columns of a plate of tuples; `factor_value` (n,) or (n, j) joins as columns.
+def summarise(incoming: Mapping[str, Any]) -> Summaries:
+    """Rows, names and essential columns of a plate of tuples.
 
     >>> from heliograph.families import Gaussian
     >>> s = summarise({"z": Gaussian([1.0], 4.0)})
@@ -49,11 +44,6 @@ def summarise(incoming: Mapping[str, Any], factor_value: np.ndarray | None = Non
             if is_essential:
                 essential.append(len(names))
             names.append(f"{port}: {name}")
-            columns.append(_finite(column))
-    if factor_value is not None:
-        value = np.asarray(factor_value, dtype=float)
-        for j, column in enumerate(value.reshape(len(value), -1).T):
-            names.append(f"factor at the mode {j}")
             columns.append(_finite(column))
     return Summaries(np.stack(columns, axis=1), tuple(names), tuple(essential))
 
