@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import heliograph as hg
-from heliograph.engine import showing
+from heliograph.engine import readable
 from heliograph.errors import ModelError
 
 
@@ -73,7 +73,7 @@ def test_the_table_has_a_row_for_every_entry() -> None:
 
 
 def test_without_pandas_the_table_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(showing, "find_spec", lambda name: None)
+    monkeypatch.setattr(readable, "find_spec", lambda name: None)
     table = _posterior(2).table()
     assert [row.name for row in table[:4]] == ["w[0]", "w[1]", "w[2]", "u[0]"]
     assert table[0].lower < table[0].mean < table[0].upper
