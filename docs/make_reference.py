@@ -58,7 +58,7 @@ INTERNAL = {
         for m in (
             "ask", "begins", "belief", "calibration", "check_port", "child", "children", "data_ranks", "depends", "draw",
             "evaluate", "families", "forget", "how", "ignores_own", "learns", "log_z", "log_z_slopes", "mean_field", "name",
-            "operator", "parts",
+            "exact_given", "operator", "parts",
             "ports", "powers", "send", "joined",
         )
     ),

@@ -34,6 +34,7 @@ class GaussianSample(Factor):
     name = "gaussian_sample"
     families: ClassVar = {"mean": (Gaussian,), "precision": (Gamma,)}
     how: ClassVar = {"mean": "quadrature over precision", "precision": "quadrature"}
+    exact_given: ClassVar = {"mean": ("precision",), "precision": ("mean",)}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -70,11 +71,6 @@ class GaussianSample(Factor):
             return Gaussian.from_naturals((weight * incoming["average"], weight))
         shape, rate = precision_from_squares(average, incoming["mean"], Expected(n * tau.value, tau.known)).naturals
         return Gamma.from_naturals((shape + 0.5 * (n - 1.0), n * rate + 0.5 * squares))
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Its own port too, unless the other one is a point mass."""
-        other = "precision" if to == "mean" else "mean"
-        return frozenset({other}) if other in points else frozenset(self.ports)
 
 
 def _after(tau: Gamma, n: np.ndarray, squares: np.ndarray) -> Gamma:

@@ -102,25 +102,9 @@ class _OfConstant(Factor):
     how: ClassVar = {"x": "closed form", "out": "closed form"}
     ignores_own = ("x", "out")
 
-    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The other end's message, seen through the map or its inverse."""
-        c = as_data(self, incoming, "constant")
-        m = as_message(self, incoming, "x" if to == "out" else "out")
-        return self._forwards(m, c) if to == "out" else self._backwards(m, c)
-
-    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
-        """``log`` of the integral of ``m_x(x) m_out(out)``."""
-        c = as_data(self, incoming, "constant")
-        return self._overlap(as_message(self, incoming, "x"), as_message(self, incoming, "out"), c)
-
-    def _forwards(self, x: Family, c: np.ndarray) -> Family:
-        raise NotImplementedError  # pragma: no cover
-
-    def _backwards(self, out: Family, c: np.ndarray) -> Family:
-        raise NotImplementedError  # pragma: no cover
-
-    def _overlap(self, x: Family, out: Family, c: np.ndarray) -> np.ndarray:
-        raise NotImplementedError  # pragma: no cover
+    def _heard(self, to: str, incoming: Incoming) -> tuple[Family, np.ndarray]:
+        """The other end's message, and the constant."""
+        return as_message(self, incoming, "x" if to == "out" else "out"), as_data(self, incoming, "constant")
 
 
 class Scale(_OfConstant):
@@ -128,14 +112,15 @@ class Scale(_OfConstant):
 
     name = "scale"
 
-    def _forwards(self, x: Family, c: np.ndarray) -> Family:
-        return _algebra(x).stretch(x, c)
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The other end's message, stretched or pulled back."""
+        m, c = self._heard(to, incoming)
+        return _algebra(m).stretch(m, c) if to == "out" else _pull(m, c)
 
-    def _backwards(self, out: Family, c: np.ndarray) -> Family:
-        return _pull(out, c)
-
-    def _overlap(self, x: Family, out: Family, c: np.ndarray) -> np.ndarray:
-        return _pulled_overlap(x, out, c)
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of ``m_x(x) m_out(constant x)``."""
+        x, c = self._heard("out", incoming)
+        return _pulled_overlap(x, as_message(self, incoming, "out"), c)
 
 
 class Shift(_OfConstant):
@@ -143,14 +128,15 @@ class Shift(_OfConstant):
 
     name = "shift"
 
-    def _forwards(self, x: Family, c: np.ndarray) -> Family:
-        return _algebra(x).move(x, c)
+    def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
+        """The other end's message, moved there or back."""
+        m, c = self._heard(to, incoming)
+        return _algebra(m).move(m, c if to == "out" else -c)
 
-    def _backwards(self, out: Family, c: np.ndarray) -> Family:
-        return _algebra(out).move(out, -c)
-
-    def _overlap(self, x: Family, out: Family, c: np.ndarray) -> np.ndarray:
-        return _algebra(x).moved_overlap(x, c, out)
+    def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
+        """``log`` of the integral of ``m_x(x) m_out(x + constant)``."""
+        x, c = self._heard("out", incoming)
+        return _algebra(x).moved_overlap(x, c, as_message(self, incoming, "out"))
 
 
 def _pull(out: Any, c: np.ndarray) -> Family:

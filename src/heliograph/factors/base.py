@@ -42,6 +42,7 @@ class Factor:
     how: ClassVar[dict[str, str]] = {}  # port -> how its message is computed: "closed form", "quadrature", ...
     data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
     ignores_own: ClassVar[tuple[str, ...]] = ()  # ports whose message does not look at what came in there
+    exact_given: ClassVar[dict[str, tuple[str, ...]]] = {}  # port -> ports of which a known one makes it ignore its own
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
     partial: bool = False  # a black box that may say of its inputs that they are impossible
     begins: ClassVar[bool] = False  # whether there is a rule to begin a run by (`mean_field`); seen by itself
@@ -113,9 +114,10 @@ class Factor:
         """The ports whose messages the one to `to` reads, when the ports in `points` are all point masses.
 
         The schedule sends a message again only when something it depends on has changed. The default is every port, but
-        its own where the class says that it `ignores_own`.
+        its own where the class says that it `ignores_own`, or does once one of the ports in `exact_given` is known.
         """
-        return frozenset(self.ports) - {to} if to in self.ignores_own else frozenset(self.ports)
+        ignored = to in self.ignores_own or not points.isdisjoint(self.exact_given.get(to, ()))
+        return frozenset(self.ports) - {to} if ignored else frozenset(self.ports)
 
     def check_port(self, to: str) -> None:
         """Raise if there is no such port to send to."""

@@ -20,6 +20,7 @@ class _KnownPrior(Factor):
     """A distribution of p whose parameters are data."""
 
     how: ClassVar = {"p": "closed form"}
+    ignores_own = ("p",)
     powers = True
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
@@ -27,10 +28,6 @@ class _KnownPrior(Factor):
         prior = self.message("p", incoming)
         sent = self.message("p", incoming, power)
         return log_overlap(sent, incoming["p"]) + sent.log_normaliser() - power * prior.log_normaliser()
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The parameters."""
-        return frozenset(self.ports[:-1])
 
 
 class BetaFactor(_KnownPrior):
@@ -67,6 +64,8 @@ class CategoricalDirichlet(Factor):
     name = "categorical_dirichlet"
     families: ClassVar = {"p": (Dirichlet,), "x": (Categorical,)}
     how: ClassVar = {"p": "closed form, projected", "x": "closed form"}
+    ignores_own = ("x",)
+    exact_given: ClassVar = {"p": ("x",)}
 
     def __init__(self, by_mean: bool = False) -> None:
         """With `by_mean`, an uncertain x gives p its probabilities as counts: the message that keeps the mean of p."""
@@ -92,12 +91,6 @@ class CategoricalDirichlet(Factor):
         log_mean = _log_mean(p)
         log_mean = log_mean - logsumexp(log_mean, axis=-1, keepdims=True)
         return np.asarray(logsumexp(log_mean + _log_p(x), axis=-1))
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """x reads p only; p reads itself too unless x is known."""
-        if to == "x":
-            return frozenset({"p"})
-        return frozenset({"x"}) if "x" in points else frozenset({"p", "x"})
 
     def _read(self, incoming: Incoming) -> tuple[Dirichlet, Categorical]:
         p = as_message(self, incoming, "p")

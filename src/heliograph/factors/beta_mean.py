@@ -31,6 +31,7 @@ class BetaMean(Factor):
     ports = ("mean", "concentration", "p")
     families: ClassVar = {"mean": (Beta,), "concentration": (), "p": (Beta,)}
     how: ClassVar = {"mean": "quadrature", "p": "quadrature over mean"}
+    exact_given: ClassVar = {"p": ("mean",)}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity."""
@@ -71,10 +72,6 @@ class BetaMean(Factor):
             value = np.where(p.is_point, given.log_density(np.where(p.is_point, p.mean, 0.5)), soft - normaliser)
             log_z = np.where(known, value, log_z)
         return np.where(silent, 0.0, log_z)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Its own port too, unless the mean is known."""
-        return frozenset(self.ports) - {to} if to == "p" and "mean" in points else frozenset(self.ports)
 
     def _read(self, incoming: Incoming) -> tuple[Beta, Beta, np.ndarray, np.ndarray]:
         """The messages, the concentration, and where there is a tilted distribution."""

@@ -31,6 +31,7 @@ class ChosenProbability(Factor):
     name = "chosen_probability"
     families = {"q0": (Beta,), "q1": (Beta,), "parent": (Categorical,)}  # noqa: RUF012  (each instance has its own)
     how = {"q0": "closed form, mean matched", "q1": "closed form, mean matched", "parent": "closed form"}  # noqa: RUF012
+    ignores_own = ("parent",)
 
     def __init__(self, n: int = 2) -> None:
         self.n = n
@@ -55,10 +56,6 @@ class ChosenProbability(Factor):
         """``log sum_k P(parent = k) E q_k``."""
         proper = np.all([as_message(self, incoming, port).proper for port in self.q], axis=0)
         return np.where(proper, self._tilted(incoming).log_z, np.inf)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The parent does not look at itself."""
-        return frozenset(self.q) if to == "parent" else frozenset(self.ports)
 
     def _log_means(self, incoming: Incoming) -> tuple[np.ndarray, np.ndarray]:
         means, totals = [], []

@@ -33,6 +33,7 @@ class ConditionalTable(Factor):
         self.families = {**dict.fromkeys(self.parents, _KINDS), "table": (), "child": _KINDS}  # type: ignore[misc]
         self.data_ranks = {"table": n_parents + 1}  # type: ignore[misc]
         self.how = dict.fromkeys((*self.parents, "child"), "closed form")  # type: ignore[misc]
+        self.ignores_own = self.ports  # type: ignore[misc]
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The table, summed over the other ends' categories with their messages' weights."""
@@ -49,10 +50,6 @@ class ConditionalTable(Factor):
         """``log`` of the sum of the table under all messages."""
         table = np.asarray(incoming["table"], dtype=float)
         return _log_sum(_log_sums([incoming[p] for p in self.parents], table) + incoming["child"].log_p)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The other ends and the table."""
-        return frozenset(self.ports) - {to}
 
 
 def _kind(incoming: Incoming, to: str) -> type[Categorical] | type[Bernoulli]:

@@ -41,6 +41,8 @@ class BernoulliBeta(Factor):
     name = "bernoulli_beta"
     families: ClassVar = {"p": (Beta,), "y": (Bernoulli,)}
     how: ClassVar = {"p": "closed form", "y": "closed form"}
+    ignores_own = ("y",)
+    exact_given: ClassVar = {"p": ("y",)}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -90,10 +92,6 @@ class BernoulliBeta(Factor):
             log_z = np.where(p.is_point, np.logaddexp(*terms), log_z)
         return log_z
 
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """A known y sends p the same message whatever p's is, and y's own message is never read on its way to y."""
-        return frozenset(["p"]) if to == "y" else frozenset(["y"]) if "y" in points else frozenset(self.ports)
-
     @staticmethod
     def _weights(
         a: np.ndarray, b: np.ndarray, odds: np.ndarray, power: float
@@ -124,6 +122,7 @@ class Binomial(Factor):
     name = "binomial"
     families: ClassVar = {"p": (Beta,), "n": (), "count": ()}
     how: ClassVar = {"p": "closed form"}
+    ignores_own = ("p",)
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -161,10 +160,6 @@ class Binomial(Factor):
             log_z = np.where(p.is_point, power * log_binomial(k, n, at, 1.0 - at), log_z)
         return np.where(missing, 0.0, log_z)
 
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The data alone."""
-        return frozenset(["n", "count"])
-
 
 class Poisson(Factor):
     """``Poisson(count; rate)``, the count data; a NaN count is missing and says nothing.
@@ -176,6 +171,7 @@ class Poisson(Factor):
     name = "poisson"
     families: ClassVar = {"rate": (Gamma,), "count": ()}
     how: ClassVar = {"rate": "closed form"}
+    ignores_own = ("rate",)
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -211,10 +207,6 @@ class Poisson(Factor):
             at = np.where(rate.is_point, rate.point, 1.0)
             log_z = np.where(rate.is_point, power * log_poisson(k, at, log_or_minus_inf(at)), log_z)
         return np.where(missing, 0.0, log_z)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The data alone."""
-        return frozenset(["count"])
 
 
 class PoissonLog(Factor):

@@ -56,6 +56,7 @@ class DirichletTable(Factor):
             "child": (Categorical,),
         }
         self.how = {**dict.fromkeys(self.ports, "closed form"), **dict.fromkeys(self.rows, _HOW)}  # type: ignore[misc]
+        self.ignores_own = (*self.parents, "child")  # type: ignore[misc]
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To a row fractions of counts; to a category the rows' means, summed with the weights of the others."""
@@ -75,10 +76,6 @@ class DirichletTable(Factor):
         """``log`` of the mean table under the messages of parents and child."""
         rows, valid = _rows_of(self, incoming)
         return np.where(valid, _tilted(rows, self._log_weight(incoming)).log_z, np.inf)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """A category does not look at itself."""
-        return frozenset(self.ports) if to in self.rows else frozenset(self.ports) - {to}
 
     def _log_weight(self, incoming: Incoming, but: str = "") -> np.ndarray:
         """The log weights (n, R, J) of row and child by what comes in at parents and child."""
@@ -100,6 +97,7 @@ class DirichletTuple(Factor):
     name = "dirichlet_tuple"
     families = {"row0": (Dirichlet,), "row1": (Dirichlet,), "x": (Categorical,)}  # noqa: RUF012
     how = {"row0": _HOW, "row1": _HOW, "x": "closed form"}  # noqa: RUF012
+    ignores_own = ("x",)
 
     def __init__(self, n_rows: int = 2) -> None:
         self.rows = tuple(f"row{k}" for k in range(n_rows))
@@ -119,10 +117,6 @@ class DirichletTuple(Factor):
         """``log`` of the mean table under the message of x."""
         rows, valid = _rows_of(self, incoming)
         return np.where(valid, _tilted(rows, self._log_weight(incoming, rows)).log_z, np.inf)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """x does not look at itself."""
-        return frozenset(self.ports) - {to} if to == "x" else frozenset(self.ports)
 
     def _log_weight(self, incoming: Incoming, rows: _Rows) -> np.ndarray:
         return as_message(self, incoming, "x").log_p.reshape(-1, *rows.a.shape[1:])

@@ -28,6 +28,7 @@ class _OfEven(Factor):
     ports = ("x", "out")
     families: ClassVar = {"x": (Gaussian,), "out": (Gaussian,)}
     how: ClassVar = {"x": "quadrature", "out": "quadrature"}
+    exact_given: ClassVar = {"out": ("x",)}
     kind: ClassVar[Even]
 
     def inverse(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -52,10 +53,6 @@ class _OfEven(Factor):
             at, _, _, value = self._two_points(x, out)
             log_z = np.where(at & ~x.is_point, value, log_z)
         return log_z
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Its own port too, unless x is known."""
-        return frozenset(self.ports) - {to} if to == "out" and "x" in points else frozenset(self.ports)
 
     def _to_x(self, x: Gaussian, out: Gaussian, tilt: EvenTilt) -> Gaussian:
         m, v, known = cavity_of(x)

@@ -37,6 +37,7 @@ class GammaRate(Factor):
     name = "gamma_rate"
     families: ClassVar = {"shape": (), "rate": (Gamma,), "x": (Gamma,)}
     how: ClassVar = {"rate": "quadrature", "x": "quadrature over rate"}
+    exact_given: ClassVar = {"rate": ("x",), "x": ("rate",)}
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gamma:
@@ -88,11 +89,6 @@ class GammaRate(Factor):
         other = expected(rate if to == "x" else x)
         first = s - 1.0 if to == "x" else s
         return Gamma.from_naturals((np.where(other.known, first, 0.0), np.where(other.known, other.value, 0.0)))
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Its own port too, unless the other end is a point mass."""
-        other = "rate" if to == "x" else "x"
-        return frozenset(self.ports) - {to} if other in points else frozenset(self.ports)
 
     def _read(self, incoming: Incoming) -> tuple[np.ndarray, Gamma, Gamma]:
         s = as_data(self, incoming, "shape")

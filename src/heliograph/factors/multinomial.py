@@ -25,6 +25,7 @@ class Multinomial(Factor):
     families: ClassVar = {"p": (Dirichlet,), "counts": ()}
     data_ranks: ClassVar = {"counts": 1}
     how: ClassVar = {"p": "closed form"}
+    ignores_own = ("p",)
     powers = True
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
@@ -49,10 +50,6 @@ class Multinomial(Factor):
             at = np.where(p.is_point[..., None], p.point, 1.0)
             rise = np.where(p.is_point, power * xlogy(counts, at).sum(axis=-1), rise)
         return np.where(missing, 0.0, constant + rise)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The data alone."""
-        return frozenset(["counts"])
 
     def _read(self, incoming: Incoming) -> tuple[Dirichlet, np.ndarray, np.ndarray]:
         p, counts = as_message(self, incoming, "p"), as_data(self, incoming, "counts")

@@ -57,6 +57,7 @@ class Prior(Factor):
     name = "prior"
     families: ClassVar = {"x": EVERY_FAMILY}
     how: ClassVar = {"x": "closed form"}
+    ignores_own = ("x",)
 
     def __init__(self, message: Family | None = None) -> None:
         self.fixed = message  # one entry per element of the plate
@@ -78,7 +79,3 @@ class Prior(Factor):
         if self.fixed is None:
             raise ValueError("this Prior holds no message; make it with Prior(message)")
         return log_overlap(self.fixed, incoming["x"])
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Nothing: a prior is constant."""
-        return frozenset()

@@ -31,6 +31,7 @@ class Product(Factor):
     name = "product"
     families: ClassVar = {"a": (Gaussian,), "b": (Gaussian,), "out": (Gaussian,)}
     how: ClassVar = {"a": "quadrature over b", "b": "quadrature over a", "out": "quadrature over b"}
+    exact_given: ClassVar = {"a": ("b",), "b": ("a",), "out": ("a", "b")}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
         """Belief over cavity, or the exact message where a or b is a point mass."""
@@ -87,11 +88,6 @@ class Product(Factor):
         if plain.all():
             return sent
         return sent.where(plain, self.message(to, incoming))
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Its own port too, unless a point mass makes the message exact."""
-        exact = {"a", "b"} & points if to == "out" else ({"a", "b"} - {to}) & points
-        return frozenset(self.ports) - {to} if exact else frozenset(self.ports)
 
 
 def _exact(to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> tuple[np.ndarray, Gaussian]:

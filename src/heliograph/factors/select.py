@@ -26,6 +26,8 @@ class Select(Factor):
     name = "select"
     families: ClassVar = {"a": (Gaussian,), "b": (Gaussian,), "s": (Bernoulli,), "out": (Gaussian,)}
     how: ClassVar = {"a": "closed form", "b": "closed form", "s": "closed form", "out": "closed form"}
+    ignores_own = ("s",)
+    exact_given: ClassVar = {"a": ("s",), "b": ("s",), "out": ("s",)}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity for the Gaussians; for s the log odds of the two overlaps, which do not look at s."""
@@ -64,10 +66,6 @@ class Select(Factor):
         chosen = np.where(s.mean == 1, gaussian_overlap(a, out), gaussian_overlap(b, out))
         other_proper = np.where(s.mean == 1, b.proper, a.proper)
         return np.where(s.is_point, np.where(other_proper, chosen, np.inf), log_z)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Its own port too, unless s is known; s never looks at its own."""
-        return frozenset(self.ports) - {to} if to == "s" or "s" in points else frozenset(self.ports)
 
     def _known(self, to: str, a: Gaussian, b: Gaussian, s: Bernoulli, out: Gaussian) -> Gaussian:
         """The message where s is a point mass."""

@@ -30,6 +30,7 @@ class Stack(Factor):
         self.ports = (*scalars, "out")  # type: ignore[misc]
         self.families = {**dict.fromkeys(scalars, (Gaussian,)), "out": (MultivariateGaussian,)}  # type: ignore[misc]
         self.how = dict.fromkeys(self.ports, "closed form")  # type: ignore[misc]
+        self.ignores_own = self.ports  # type: ignore[misc]
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """To out the scalars side by side; to a scalar the vector's message with the others integrated out."""
@@ -48,10 +49,6 @@ class Stack(Factor):
         extra = sum(s.log_normaliser() for s in scalars)
         log_z = vector_overlap(stacked, out)
         return np.where(proper | (stacked.is_uniform & out.proper), log_z, log_z - extra)
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """All ports but its own."""
-        return frozenset(self.ports) - {to}
 
 
 def _side_by_side(scalars: list[Gaussian]) -> MultivariateGaussian:

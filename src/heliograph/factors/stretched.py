@@ -34,6 +34,7 @@ class ScaledGaussian(Factor):
     ports = ("scale", "x", "out")
     families: ClassVar = {"scale": (Gamma,), "x": (Gaussian,), "out": (Gaussian,)}
     how: ClassVar = {"scale": "quadrature", "x": "quadrature over scale", "out": "quadrature over scale"}
+    exact_given: ClassVar = {"x": ("scale",), "out": ("scale",)}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity, or the exact message where the scale is a point mass."""
@@ -71,10 +72,6 @@ class ScaledGaussian(Factor):
         shift, precision = (np.where(plain, n, 0.0) for n in out.naturals)
         sent = Gaussian.from_naturals((shift * m, precision * (m**2 + v)))
         return sent if plain.all() else sent.where(plain, cast(Gaussian, self.message(to, incoming)))
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """Its own port too, unless the scale is known."""
-        return frozenset(self.ports) - {to} if to != "scale" and "scale" in points else frozenset(self.ports)
 
 
 def _to_scale(scale: Gamma, out: Gaussian, tilt: StretchedTilt) -> Gamma:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from heliograph.errors import FileFormatError, ModelError, UnsupportedError
+from heliograph.errors import FileFormatError, ModelError
 from heliograph.paper.rivals.heess2013 import HeessNetwork
 
 
@@ -60,12 +60,6 @@ def test_a_restored_network_answers_with_the_same_bits_and_foreign_arrays_are_re
             HeessNetwork().restore(arrays | {name: arrays[name][1:]}, header)
     with pytest.raises(FileFormatError, match="stated layers"):
         HeessNetwork().restore(arrays, {"shapes": header["shapes"][::-1]})
-
-
-def test_it_cannot_learn_online_and_says_so():
-    X, Y = rows(np.random.default_rng(0))
-    with pytest.raises(UnsupportedError, match="fit it again"):
-        HeessNetwork((4,), max_iter=5).fit(X, Y).update(X, Y)
 
 
 def test_it_wants_rows_first_and_finite():

@@ -41,6 +41,7 @@ class CountsFactor(Factor):
         self.table = f"n{table}"
         self.entries = {f"n{k}": e for k, e in entries.items()}
         self.ports = (self.table, *self.entries)  # type: ignore[misc]
+        self.ignores_own = (self.table,)  # type: ignore[misc]
         parts = {self.table: np.zeros(n_rows, dtype=int)}
         self._parts = parts | {p: np.zeros(len(e.row), dtype=int) for p, e in self.entries.items()}
 
@@ -48,10 +49,6 @@ class CountsFactor(Factor):
     def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
         """Everything in one part."""
         return self._parts
-
-    def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """All ports."""
-        return frozenset(self.entries) if to == self.table else frozenset(self.ports)
 
 
 def with_counts(graph: Graph) -> Graph:

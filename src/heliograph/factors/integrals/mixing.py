@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.families import Gaussian
+from heliograph.numerics.adaptive_quadrature import Rule
 
-__all__ = ["Mixed", "branch_probabilities", "cavity_centre", "mix", "mix_branches"]
+__all__ = ["Ends", "Mixed", "branch_probabilities", "cavity_centre", "mix", "mix_branches", "mixed_over_multiplier"]
 
 
 class Mixed(NamedTuple):
@@ -74,6 +75,58 @@ def mix(
     mean_gap = average(gap)
     between = average((gap - spread(mean_gap)) ** 2)
     return Mixed(mean_gap, average(variance) + between, average(gain) - cavity.naturals[1] * between)
+
+
+class Ends(NamedTuple):
+    """The messages of a Gaussian number and of its product with another, as means and variances in units near their sizes."""
+
+    m: np.ndarray
+    v: np.ndarray
+    mo: np.ndarray
+    vo: np.ndarray
+
+
+def mixed_over_multiplier(
+    rules: list[tuple[np.ndarray, Rule]],
+    values: Callable[[Rule], np.ndarray],
+    ends: Ends,
+    target: Gaussian,
+    unit: np.ndarray,
+    to_out: bool,
+) -> Mixed:
+    """The belief of x, or of ``out = s x``, mixed over s.
+
+    Parameters
+    ----------
+    rules
+        Flat positions of some rows, and the nodes of s in them.
+    values
+        s at the nodes.
+    ends
+        The messages of x and of out.
+    target, unit
+        What comes in from x or out, and the unit that it was measured in.
+    to_out
+        Which of them it is.
+    """
+    shape = target.shape
+    parts = [np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)]
+    own = cavity_centre(target) / unit, target.naturals[1] * unit * unit
+    flat = [np.asarray(a).reshape(-1) for a in (*ends, *own, unit)]
+    for rows, rule in rules:
+        m, v, mo, vo, centre, t, one = (a[rows] for a in flat)
+        s = values(rule)
+        total, miss = rule.of(vo) + rule.of(v) * s**2, rule.of(mo) - rule.of(m) * s
+        cavity = Gaussian.from_naturals((centre * t, t))
+        if to_out:  # N(s m, s^2 v) meets the cavity N(mo, vo)
+            share = rule.of(vo) / total
+            mixed = mix(rule.mean, rule.of, cavity, -miss * share, rule.of(v) * s**2 * share, share)
+        else:  # the cavity N(m, v) meets the message of out at s x
+            share = rule.of(v) * s / total
+            mixed = mix(rule.mean, rule.of, cavity, miss * share, rule.of(v * vo) / total, share * s)
+        for whole, value in zip(parts, (mixed.gap * one, mixed.variance * one * one, mixed.gain), strict=True):
+            whole.reshape(-1)[rows] = value
+    return Mixed(*parts)
 
 
 def branch_probabilities(log_weight: np.ndarray, valid: np.ndarray) -> np.ndarray:

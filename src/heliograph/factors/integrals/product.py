@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.factors.integrals.mixing import Mixed, cavity_centre, mix
+from heliograph.factors.integrals.mixing import Ends, Mixed, mixed_over_multiplier
 from heliograph.families import Gaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around
 from heliograph.numerics.chunks import integral_chunks
@@ -57,28 +57,10 @@ def _in_units(m: Gaussian, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def mixed_over_product(tilt: TiltOfProduct, to: str, a: Gaussian, b: Gaussian, out: Gaussian) -> Mixed:
     """The belief of a, or of out, mixed over b."""
-    shape = tilt.valid.shape
-    parts = [np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)]
-    target, unit = (out, _unit(a) * _unit(b)) if to == "out" else (a, _unit(a))
-    in_units = (*_in_units(a, _unit(a)), *_in_units(out, _unit(a) * _unit(b)))
-    own = cavity_centre(target) / unit, target.naturals[1] * unit * unit
-    flat = [v.reshape(-1) for v in (*in_units, *own, unit)]
-    for rows, rule in tilt.rules:
-        ma, va, mo, vo, m, t, one = (v[rows] for v in flat)
-        x = rule.x
-        total = rule.of(vo) + rule.of(va) * x**2
-        miss = rule.of(mo) - rule.of(ma) * x
-        cavity = Gaussian.from_naturals((m * t, t))
-        if to == "out":  # N(m_a b, v_a b^2) meets the cavity N(m_out, v_out)
-            share = rule.of(vo) / total
-            mixed = mix(rule.mean, rule.of, cavity, -miss * share, rule.of(va) * x**2 * share, share)
-        else:  # the cavity N(m_a, v_a) meets m_out(a b)
-            share = rule.of(va) * x / total
-            mixed = mix(rule.mean, rule.of, cavity, miss * share, rule.of(va * vo) / total, share * x)
-        back = mixed.gap * one, mixed.variance * one * one, mixed.gain
-        for out_part, value in zip(parts, back, strict=True):
-            out_part.reshape(-1)[rows] = value
-    return Mixed(*parts)
+    unit_a, unit_out = _unit(a), _unit(a) * _unit(b)
+    ends = Ends(*_in_units(a, unit_a), *_in_units(out, unit_out))
+    target, unit = (out, unit_out) if to == "out" else (a, unit_a)
+    return mixed_over_multiplier(tilt.rules, lambda rule: rule.x, ends, target, unit, to == "out")
 
 
 def _integrate(ma: np.ndarray, va: np.ndarray, mb: np.ndarray, vb: np.ndarray, mo: np.ndarray, vo: np.ndarray) -> Rule:

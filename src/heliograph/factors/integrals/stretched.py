@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.factors.integrals.mixing import Mixed, cavity_centre, mix
+from heliograph.factors.integrals.mixing import Ends, Mixed, mixed_over_multiplier
 from heliograph.families import Gamma, Gaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded_exp, far_end
 from heliograph.numerics.chunks import integral_chunks
@@ -68,26 +68,10 @@ def tilt_of_scale(scale: Gamma, x: Gaussian, out: Gaussian, where: np.ndarray) -
 
 def mixed_over_scale(tilt: StretchedTilt, to: str, scale: Gamma, x: Gaussian, out: Gaussian) -> Mixed:
     """The belief of x, or of out, mixed over the scale."""
-    shape = tilt.valid.shape
-    parts = [np.zeros(shape), np.full(shape, np.inf), np.zeros(shape)]
     units = _units(scale, x)
+    ends = Ends(*_in_units(scale, x, out, *units)[2:])
     target, unit = (out, units[0] * units[1]) if to == "out" else (x, units[1])
-    own = cavity_centre(target) / unit, target.naturals[1] * unit * unit
-    flat = [np.asarray(v).reshape(-1) for v in (*_in_units(scale, x, out, *units)[2:], *own, unit)]
-    for rows, rule in tilt.rules:
-        m, v, mo, vo, centre, t, one = (f[rows] for f in flat)
-        s = bounded_exp(rule.x)
-        total, miss = rule.of(vo) + rule.of(v) * s**2, rule.of(mo) - rule.of(m) * s
-        cavity = Gaussian.from_naturals((centre * t, t))
-        if to == "out":  # N(s m, s^2 v) meets the cavity N(mo, vo)
-            share = rule.of(vo) / total
-            mixed = mix(rule.mean, rule.of, cavity, -miss * share, rule.of(v) * s**2 * share, share)
-        else:  # the cavity N(m, v) meets the message of out at s x
-            share = rule.of(v) * s / total
-            mixed = mix(rule.mean, rule.of, cavity, miss * share, rule.of(v * vo) / total, share * s)
-        for whole, value in zip(parts, (mixed.gap * one, mixed.variance * one * one, mixed.gain), strict=True):
-            whole.reshape(-1)[rows] = value
-    return Mixed(*parts)
+    return mixed_over_multiplier(tilt.rules, lambda rule: bounded_exp(rule.x), ends, target, unit, to == "out")
 
 
 def _units(scale: Gamma, x: Gaussian) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ __all__ = ["Extend", "JustInTime"]
 Extend = Callable[[np.random.Generator, Incoming, Setting], tuple[Incoming, int]]
 
 
+@dataclass(eq=False, repr=False)
 class JustInTime:
     """An operator that asks, learns, and soon hardly asks.
 
@@ -52,38 +54,29 @@ class JustInTime:
     put more data before the learner's eyes than came in; it says how often it called the factor for them.
     """
 
-    def __init__(
-        self,
-        learner: Learner,
-        *,
-        name: str | None = None,
-        target: Any = "log",
-        threshold: float | Sequence[float] = -8.5,
-        minibatch: int = 300,
-        block: int | None = 64,
-        order: str = "worst first",
-        share: bool = False,
-        improper: str = "engine",
-        view: Extend | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        if minibatch < 1 or (block is not None and block < 1):
-            raise ModelError(f"minibatch and block must be 1 or more, not {minibatch} and {block}")
-        if improper not in ("engine", "program"):
-            raise ModelError(f"improper must be 'engine' or 'program', not {improper!r}")
-        if order not in ("worst first", "in turn"):
-            raise ModelError(f"order must be 'worst first' or 'in turn', not {order!r}")
-        self.name = name or type(learner).__name__.lower()
-        self.learner = learner
-        self.target = target_named(target)
-        self.threshold = threshold
-        self.minibatch = minibatch
-        self.block, self.order = block, order
-        self.share = share
-        self.improper = improper
-        self.view = view
-        self.settings = dict(settings or {})  # what its maker needs to make it again
-        self.directions: dict[str, Direction] = {}
+    learner: Learner
+    _: KW_ONLY
+    name: str = ""  # by default that of the learner
+    target: Any = "log"
+    threshold: float | Sequence[float] = -8.5
+    minibatch: int = 300
+    block: int | None = 64
+    order: str = "worst first"
+    share: bool = False
+    improper: str = "engine"
+    view: Extend | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what its maker needs to make it again
+    directions: dict[str, Direction] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if self.minibatch < 1 or (self.block is not None and self.block < 1):
+            raise ModelError(f"minibatch and block must be 1 or more, not {self.minibatch} and {self.block}")
+        if self.improper not in ("engine", "program"):
+            raise ModelError(f"improper must be 'engine' or 'program', not {self.improper!r}")
+        if self.order not in ("worst first", "in turn"):
+            raise ModelError(f"order must be 'worst first' or 'in turn', not {self.order!r}")
+        self.name = self.name or type(self.learner).__name__.lower()
+        self.target = target_named(self.target)
 
     # ---- what a factor needs ------------------------------------------------------------------------------------
     @property

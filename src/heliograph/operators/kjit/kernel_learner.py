@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,7 @@ def columns() -> dict[str, dict[str, Any]]:
     return {name: dict(column) for name, column in _COLUMNS.items()}
 
 
+@dataclass(eq=False, repr=False)
 class KernelLearner:
     """Bayesian linear regression on random features of the kernel on joint embeddings, eq. (7) and eq. (15).
 
@@ -130,29 +132,24 @@ class KernelLearner:
     a map of its own (of the same widths), so its predictive variance is its own too.
     """
 
-    def __init__(
-        self,
-        n_inner: int = 300,
-        n_outer: int = 500,
-        noise: float = 1e-4,
-        prior_variance: float = 1.0,
-        gamma_factor: float = 1.0,
-        embedding: str = "moments",
-        axis: str = "identity",
-        features: str = "one",
-        precision: str = "auto",
-    ) -> None:
-        if features not in ("one", "per output"):
-            raise ModelError(f"features must be 'one' or 'per output', not {features!r}")
-        if precision not in ("auto", "float32", "float64"):
-            raise ModelError(f"precision must be 'auto', 'float32' or 'float64', not {precision!r}")
-        self.n_inner, self.n_outer = n_inner, n_outer
-        self.noise, self.prior_variance, self.gamma_factor = noise, prior_variance, gamma_factor
-        self.embedding, self.axis = embedding, axis
-        self.features, self.precision = features, precision
-        self.maps_: list[FeatureMap] = []
-        self.posteriors_: list[linear.Posterior] = []
-        self._n_served = 0  # rows predicted since the last update
+    n_inner: int = 300
+    n_outer: int = 500
+    noise: float = 1e-4
+    prior_variance: float = 1.0
+    gamma_factor: float = 1.0
+    embedding: str = "moments"
+    axis: str = "identity"
+    features: str = "one"
+    precision: str = "auto"
+    maps_: list[FeatureMap] = field(default_factory=list, init=False)
+    posteriors_: list[linear.Posterior] = field(default_factory=list, init=False)
+    _n_served: int = field(default=0, init=False)  # rows predicted since the last update
+
+    def __post_init__(self) -> None:
+        if self.features not in ("one", "per output"):
+            raise ModelError(f"features must be 'one' or 'per output', not {self.features!r}")
+        if self.precision not in ("auto", "float32", "float64"):
+            raise ModelError(f"precision must be 'auto', 'float32' or 'float64', not {self.precision!r}")
 
     def fit(self, rng: np.random.Generator, to: str, incoming: Incoming, y: np.ndarray) -> None:
         """Choose widths, draw features, and learn the first rows."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from heliograph.errors import ModelError, UnsupportedError
+from heliograph.errors import ModelError
 
 __all__ = ["ExtraTrees", "RandomForest"]
 
@@ -38,12 +38,6 @@ class _Forest:
             for k, y in enumerate(Y.T)
         ]
         return self
-
-    def update(self, X: Any, Y: Any) -> Self:
-        """Not possible: these trees are grown from all rows at once."""
-        raise UnsupportedError(
-            f"{type(self).__name__} is trained in batch and cannot learn more rows; fit it again, or use EslamiForest"
-        )
 
     def trees(self, X: Any) -> np.ndarray:
         """The answer of every tree, (n_trees, n, q)."""

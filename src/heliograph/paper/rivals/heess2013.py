@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize
 
-from heliograph.errors import FileFormatError, ModelError, UnsupportedError
+from heliograph.errors import FileFormatError, ModelError
 
 __all__ = ["HeessNetwork"]
 
@@ -90,12 +90,6 @@ class HeessNetwork:
             if k:
                 back = (back @ W.T) * (1 - seen[k] ** 2)
         return loss, np.concatenate(gradient[::-1])
-
-    def update(self, X: Any, Y: Any) -> Self:
-        """Not possible: the network is trained before inference."""
-        raise UnsupportedError(
-            "HeessNetwork is trained in batch before inference and cannot learn more rows; fit it again on all of them"
-        )
 
     def predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """The network's outputs (n, q), and NaN for each variance."""
