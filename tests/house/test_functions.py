@@ -16,7 +16,6 @@ LONGER = {  # function -> why it is longer
     "factors/integrals/precision.py: tilt_of_precision": "the cases of one integral, each a few lines on the same arrays",
     "factors/integrals/product.py: _integrate": FORMULA,
     "factors/probit.py: _tilt_rows": FORMULA,
-    "operators/kjit/kernel_learner.py: Kjit": "mostly its parameters, the columns of a table in the paper",
     "oracles/importance/adapting.py: adapt": "one loop whose ten arrays are all cut to the rows that still need it",
     "oracles/importance/fitting.py: fit": "the parts of one mixture, in the order in which they stand in it",
     "oracles/quadrature/evaluation.py: evaluate_cells": "one pass over the nodes of a cell: every line reads the last ones",

@@ -168,7 +168,7 @@ def test_the_callbacks_see_every_tree_and_decide(grown):
     ).fit(X, Y)
     trees = forest.trees(X[:30])
     np.testing.assert_array_equal(other.predict(X[:30])[0], np.median(trees, axis=0))
-    np.testing.assert_array_equal(other.uncertainty(X[:30]), np.ptp(trees[..., 0], axis=0))
+    np.testing.assert_array_equal(other.answer(X[:30])[1], np.ptp(trees[..., 0], axis=0))
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(grown):
