@@ -26,7 +26,6 @@ _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, f
 _DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
 _APART = 3.0  # whitened distance from a mode, beyond which another start is worth a look
 _SAME = 1.5  # within which a climb has come to a mode that is known
-_BESIDE = 0.8  # widths of the prior from another start within which a climb has looked at its surroundings
 _SLOPED = {2, 4, 5, 6}  # dimensions whose lattice needs gradients as well; in three, more points are the cheaper way
 _CLOSE = 0.05  # whitened distance of two points of which one is enough
 ABOVE = (
@@ -96,8 +95,6 @@ def _modes(evaluator: Evaluator) -> tuple[list[tuple[Frame, Point]], list[Point]
         for place in [start, *middle]:
             if min(np.linalg.norm(f.whitened(place)) for f, _ in frames) < _APART:
                 continue
-            if any(_rises_to_one(p, frames) for p in _beside(evaluator, place)):
-                continue
             here = evaluator.at(place, True)
             if not here.good or _rises_to_one(here, frames):
                 continue
@@ -114,12 +111,6 @@ def _starts(evaluator: Evaluator) -> list[np.ndarray]:
         return [centre - 1.6 * width, centre + 1.6 * width]
     signs = np.array([[1, 1, -1], [1, -1, 1], [1, -1, -1]])  # columns of a Hadamard matrix
     return [centre + 1.3 * width * np.resize(signs[:, k], d) for k in range(3)]
-
-
-def _beside(evaluator: Evaluator, place: np.ndarray) -> list[Point]:
-    """Points of a climb that were close to a place, whose slopes say as much as the one there."""
-    gaps = [np.linalg.norm((p.u - place) / evaluator.width) for p in evaluator.points]
-    return [p for p, gap in zip(evaluator.points, gaps, strict=True) if gap < _BESIDE and np.isfinite(p.gradient).all()]
 
 
 def _rises_to_one(here: Point, frames: list[tuple[Frame, Point]]) -> bool:
