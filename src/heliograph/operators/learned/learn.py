@@ -9,7 +9,7 @@ import numpy as np
 
 from heliograph.families import Family
 from heliograph.operators.learned.calibration import Calibration
-from heliograph.operators.learned.decide import improper_answers
+from heliograph.operators.learned.decide import ROUNDED, improper_answers
 from heliograph.operators.learned.records import Forecast, Kind, Labels, Statement, View
 from heliograph.operators.learned.view import POINT
 from heliograph.operators.protocol import AnswerLike
@@ -79,6 +79,7 @@ def compare(calibration: Calibration, view: View, forecast: Forecast, statement:
         return 1.0
     predicted = view.chart.belief(forecast.mean[good], tuple(a[good] for a in view.base))
     ours = forecast.kl[good]
-    expected, realised = ours + statement.kl[good], realised_error(statement.value[good], predicted)
+    realised = realised_error(statement.value[good], predicted)
+    expected = np.maximum(ours + statement.kl[good], ROUNDED)  # less shows as rounding of the comparison
     calibration.note(expected, realised, audited, ours / np.maximum(expected, _LEAST))
     return float(realised.sum() / max(expected.sum(), _LEAST))

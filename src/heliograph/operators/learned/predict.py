@@ -18,7 +18,7 @@ from heliograph.operators.learned.decide import (
     CERTAIN,
     CHECKED,
     CONTRADICTED,
-    ROUNDED,
+    EXACT,
     SEEN,
     audited_rows,
     batch_size,
@@ -104,7 +104,7 @@ class Correction:
         if view.sure is not None and finest > 0:
             sure = np.flatnonzero(view.sure <= min(finest, CERTAIN))
             mean[sure], unseen[sure] = 0.0, False
-            own = np.maximum(view.sure[sure], ROUNDED)
+            own = np.maximum(view.sure[sure], EXACT)
             variance[sure] *= (own / np.maximum(kl[sure], _LEAST))[:, None]
             kl[sure] = own
         log_ratio = None if view.excess is None else view.excess + mean[:, 1]
