@@ -86,7 +86,7 @@ class Shortcut:
         assert self.lattice is not None and task.to is not None
         found = self.lattice.read(seen, sampled)
         trust, setting = self.known.trust(), task.setting
-        kl = found.kl * trust.factor
+        kl = found.kl * trust.factor + found.off
         share = np.abs(np.expm1(np.minimum(found.gap[:, 1], 0.0)))
         limit = limit_of(kl, share, trust, setting)
         left = np.flatnonzero(kl > limit.kl) if kl.max(initial=0.0) > limit.kl else _NOTHING
@@ -100,7 +100,10 @@ class Shortcut:
             beside = Beside(sure, shared_unknowns(np.delete(share, left), len(sure), setting))
         chart = self.lattice.chart
         belief = chart.belief(found.gap, chart.moments(seen[task.to]))
-        return Read(self.known.settled(rows, belief, kl, found.log_variance, trust), left, beside, limit.warning)
+        settled = self.known.settled(rows, belief, found.kl * trust.factor, found.log_variance, trust)
+        # what interpolation adds was measured, not expected: no calibration of the process says anything of it
+        settled = settled._replace(expected_kl=settled.expected_kl + found.off)
+        return Read(settled, left, beside, limit.warning)
 
     def lay(self, task: Task, group: Group, sampled: Sampled) -> None:
         """Count rows that were settled without asking; when that has been so for long, lay a lattice."""

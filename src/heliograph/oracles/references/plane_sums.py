@@ -160,7 +160,7 @@ def _sum(plane: Plane, laid: _Laid, grid: Grid, to: str | None) -> tuple[Weighed
 def _narrow(found: Weighed, grid: Grid) -> np.ndarray:
     """Rows whose bump is narrower, in some direction, than nodes can see."""
     spacing = grid.nodes[1, 1] - grid.nodes[0, 1]
-    fine = np.isfinite(found.inner).all(axis=(1, 2))
+    fine = np.asarray(np.isfinite(found.inner).all(axis=(1, 2)))
     inner = np.where(fine[:, None, None], found.inner, 0.0)
     return np.linalg.eigvalsh(inner)[:, 0] < (_NARROW * spacing) ** 2
 
@@ -265,4 +265,5 @@ def _aliased(plane: Plane, laid: _Laid, log_w: np.ndarray, grid: Grid) -> np.nda
     around = laid.y[i * side + j, np.arange(n)[:, None, None]]  # (8, n, 4, 4)
     foretold = np.einsum("knij,i,j->kn", around, _CUBIC, _CUBIC)
     gap = np.abs(plane.out.log_message(plane.out.chart.value(foretold)) - log_message)
-    return ~((gap <= _OFF) | (np.abs(y - foretold) <= _FLAT * np.abs(foretold))).all(axis=0)
+    fine: np.ndarray = (gap <= _OFF) | (np.abs(y - foretold) <= _FLAT * np.abs(foretold))
+    return np.asarray(~fine.all(axis=0))
