@@ -12,9 +12,9 @@ here and owing nothing to the package: its own error is the KL to the same EP wi
 `exact to`. The table gives by factor, size and kind of label: the share of runs whose estimate covers what was realised
 (goal: 95 %), the median of estimate over realised, the worst shortfall, and how often the tolerance itself was kept.
 
-Ratio and coverage are of all runs. Both numbers count as at least `RESOLVED`, which is a billionth of the tolerance: a run ends
-when a sweep moves the beliefs by less than 1e-10 nats, and what it still has to go is a hundredth of that. Runs in which exact
-EP itself has no answer (a covariance that is not positive definite) are counted apart.
+Ratio and coverage are of all runs. Both numbers count as at least `RESOLVED`, a billionth of the tolerance: a run ends when a
+sweep moves the beliefs by less than 1e-12 nats. Runs in which exact EP itself has no answer (a covariance that is not positive
+definite) are counted apart.
 """
 
 import argparse
@@ -33,9 +33,9 @@ import heliograph as hg
 
 VARIANCE = 0.25  # of Gaussian data on an output
 SPREAD = 1.5  # standard deviation of X @ w under the truth
-SETTLED = hg.changed_less_than(1e-10) | hg.after(60)  # what is compared are messages, not how far EP was from its end
+SETTLED = hg.changed_less_than(1e-12) | hg.after(60)  # what is compared are messages, not how far EP was from its end
 RESOLVED = (
-    1e-12  # nats that no comparison resolves: sweeps of 1e-10 end a run, and a KL is a difference of numbers near 1
+    1e-12  # nats that no comparison resolves: a KL is a difference of numbers near 1, and a run ends with such a sweep
 )
 CHUNK = 16_384  # rows whose nodes are laid out together
 
