@@ -45,7 +45,8 @@ def test_a_sequence_of_problems_is_solved_within_the_tolerance_by_few_answers(re
         a, b = exact.infer(**settings), learned.infer(operator=operator, tolerance=1e-3, seed=k, **settings)
         kl = float(a[w].kl(b[v]))
         assert kl < 1e-3
-        assert kl < 20 * b.error_estimate  # it does not claim to be far better than it is
+        # it does not claim to be far better than it is; the quadrature of the exact factor itself may be off by 1e-12
+        assert kl < 20 * b.error_estimate + 1e-12
         assert b.error_estimate < 1e-3
     assert box.n_asked <= most
 

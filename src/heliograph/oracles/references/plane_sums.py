@@ -3,7 +3,7 @@
 Sums over even nodes of a smooth bump are wrong by what falls faster than any power of their spacing. Nodes are laid over the
 cavity; over what was found, where the bump is smaller; and closer, where every other node still says something else. Left in
 doubt are rows in which something may be hidden: the output passes the mode of its message between nodes, jumps, or
-swings faster than nodes follow one another; mass lies at the border of what was looked at (docs/decisions/0066).
+swings faster than nodes follow one another; mass lies at the border of what was looked at (docs/decisions/0067).
 """
 
 from __future__ import annotations
