@@ -255,3 +255,20 @@ def test_what_was_not_observed_is_predicted(name):
     spread = (p * (variance + (mean - total) ** 2)).sum()
     np.testing.assert_allclose(drawn.mean(), total, atol=5 * np.sqrt(spread / 40000))
     np.testing.assert_allclose(drawn.var(), spread, rtol=0.08)  # five errors of the heaviest tail here
+
+
+def test_missing_entries_of_censored_values_say_nothing():
+    """`missing=` beside `censored=` was ignored in silence."""
+    found = []
+    for more in (
+        {"observed": [1.0, 2.0, 3.0, 9.0], "censored": [0, 0, 1, 1], "missing": [0, 0, 0, 1]},
+        {"observed": [1.0, 2.0, 3.0, np.nan], "censored": [0, 0, 1, 1], "size": 4},
+        {"observed": [1.0, 2.0, 3.0], "censored": [0, 0, 1]},
+    ):
+        model = hg.Model()
+        z = model.gaussian("z", 0.0, sd=2.0)
+        model.gaussian("y", z, sd=1.0, **more)
+        found.append(model.infer()[z].mean)
+    np.testing.assert_allclose(found, found[2], rtol=1e-12)
+    with pytest.raises(hg.ModelError, match="does not fit size=3"):
+        hg.Model().gaussian("y", 0.0, sd=1.0, observed=[1.0, 2.0], censored=[0, 1], size=3)

@@ -29,7 +29,7 @@ _EVALUATIONS = 1_000_000  # of factors, at most, unless so many rows are there t
 _MOST_ROWS = 30_000  # beyond which nothing is checked: so many rows leave little room for a bend
 _BYTES = 4e8  # that the draws may take
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
-_NOISE = 1.5  # over the root of the effective number of draws
+_NOISE = 1.5  # at least, over the root of the effective number of draws
 _WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1
 _LOW = 0.03  # of the draws: with an effective number below this nothing was found out
 
@@ -94,7 +94,9 @@ def _compare(block: BlockPlate, tables: Tables, meetings: list[_Meeting]) -> lis
     if not drawn or not np.isfinite(log_weight).any():
         return []
     weight, own = (np.exp(w - logsumexp(w)) for w in (log_weight, log_own))
-    return [c for name, values in drawn if (c := _judge(name, values, weight, own)) is not None]
+    # the largest of as many differences as there are unknowns, each with a standard deviation of 1
+    noise = max(_NOISE, float(np.sqrt(2.0 * np.log(2.0 * len(base)))))
+    return [c for name, values in drawn if (c := _judge(name, values, weight, own, noise)) is not None]
 
 
 def _draws(system: Any, solution: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -126,10 +128,14 @@ def _log_weight(plate: Any, tables: Tables, block: BlockPlate, port: str, values
     log_t, kept = said
     cavity = incoming[own]
     good = cavity.proper & ~cavity.is_point & np.isfinite(log_t).any(axis=1)
-    u = values[..., kept]
-    mean, covariance = joint.vectors[port]
-    site = _log_normal(u[good], mean[good][:, kept], covariance[good][:, kept[:, None], kept])
-    site -= _log_normal(u[good], cavity.mean[good][:, kept], cavity.covariance[good][:, kept[:, None], kept])
+    u = values[good][..., kept]
+    if len(kept) == values.shape[-1]:  # the site itself: a vector that is made of fewer numbers has no density
+        shift, precision = (n[good] for n in tables.sent[plate.position, own].naturals)
+        site = np.einsum("msi,mi->ms", u, shift) - 0.5 * np.einsum("msi,mij,msj->ms", u, precision, u)
+    else:
+        mean, covariance = joint.vectors[port]
+        site = _log_normal(u, mean[good][:, kept], covariance[good][:, kept[:, None], kept])
+        site -= _log_normal(u, cavity.mean[good][:, kept], cavity.covariance[good][:, kept[:, None], kept])
     return (log_t[good] - site).sum(axis=0)
 
 
@@ -139,7 +145,7 @@ def _log_normal(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.n
     return -0.5 * np.einsum("msi,mij,msj->ms", gap, np.linalg.inv(covariance), gap)
 
 
-def _judge(name: str, values: np.ndarray, weight: np.ndarray, own: np.ndarray) -> Curved | None:
+def _judge(name: str, values: np.ndarray, weight: np.ndarray, own: np.ndarray, noise: float) -> Curved | None:
     """The difference that weights make to the moments of some vectors under the belief's own, where it is beyond its noise."""
     effective = 1.0 / np.sum(weight**2)
     if effective < _LOW * len(weight):
@@ -148,7 +154,7 @@ def _judge(name: str, values: np.ndarray, weight: np.ndarray, own: np.ndarray) -
     live = sd > 0
     shift = np.abs(np.where(live, new_mean - mean, 0.0)) / np.where(live, sd, 1.0)
     log_ratio = np.log(np.where(live, new_sd, 1.0) / np.where(live, sd, 1.0))
-    if max(shift.max(), np.abs(log_ratio).max()) <= _OFF + _NOISE / np.sqrt(effective):
+    if max(shift.max(), np.abs(log_ratio).max()) <= _OFF + noise / np.sqrt(effective):
         return None
     worst = np.unravel_index(np.abs(log_ratio).argmax(), log_ratio.shape)
     return Curved(name, float(np.exp(log_ratio[worst])), float(shift.max()))

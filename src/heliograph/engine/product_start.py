@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from heliograph.engine.forms.product import JointProduct
+from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.plates.gathering import gather_all
 from heliograph.engine.tables import Tables
 from heliograph.factors import Product
@@ -44,10 +45,10 @@ def start_products(rng: np.random.Generator, graph: Graph, tables: Tables) -> bo
 def _ends(tables: Tables, plate: Plate) -> tuple[Gaussian, Gaussian, Edge] | None:
     """What comes in from both unknowns of a product, and the edge to the first."""
     edges = plate.edges | plate.joined
-    if not isinstance(plate.factor, (Product, JointProduct)) or not {"a", "b"} <= edges.keys():
+    if not isinstance(plate.factor, (Product, JointProduct, ScoredProduct)) or not {"a", "b"} <= edges.keys():
         return None
     incoming: dict[str, Any] = gather_all(tables, plate)
-    if isinstance(plate.factor, JointProduct):
+    if isinstance(plate.factor, (JointProduct, ScoredProduct)):
         vector = incoming[plate.factor.port]
         if not vector.proper.all():
             return None
@@ -76,7 +77,7 @@ def _tell(tables: Tables, plate: Plate, ends: tuple[Gaussian, Gaussian], value: 
     a, b = ends
     precision = 1.0 / (a.variance * times)
     shift = precision * value * np.sqrt(a.variance)
-    if not isinstance(plate.factor, JointProduct):
+    if not isinstance(plate.factor, (JointProduct, ScoredProduct)):
         tables.store(plate, "a", Gaussian.from_naturals((shift, precision)), None)
         return
     nothing = np.zeros(len(shift))

@@ -85,7 +85,8 @@ class Builder:
         """
         spread = Spread(variance, sd, precision, covariance)
         if censored is not None or until is not None:
-            return build(self, noise.censored_gaussian, name, mean, spread, observed, Censoring(censored, until))
+            entries = Entries(size, observed, missing)
+            return build(self, noise.censored_gaussian, name, mean, spread, entries, Censoring(censored, until))
         return build(self, continuous.gaussian, name, mean, spread, Entries(size, observed, missing))
 
     def gamma(

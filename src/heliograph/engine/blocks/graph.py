@@ -14,6 +14,7 @@ from heliograph.engine.blocks.joining import with_joint_ports
 from heliograph.engine.blocks.pairing import with_paired_constraints
 from heliograph.engine.blocks.plate import BlockFactor, port_of
 from heliograph.engine.blocks.records import Block
+from heliograph.engine.blocks.scoring import with_scored_products
 from heliograph.engine.refusing import joint_but, refuse_block
 from heliograph.errors import AccuracyWarning
 from heliograph.graph.records import Edge, Graph, Plate
@@ -30,7 +31,7 @@ def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
     """
     graph = with_differences(graph)
     blocks = find_blocks(graph)
-    for rewrite in (with_absorbed_terms, with_joint_ports, with_paired_constraints):
+    for rewrite in (with_scored_products, with_absorbed_terms, with_joint_ports, with_paired_constraints):
         rewritten = rewrite(graph, blocks)
         if rewritten is not graph:
             graph, blocks = rewritten, find_blocks(rewritten)

@@ -56,6 +56,11 @@ class JointProduct(Factor):
         triple, good, _ = self._tilted(incoming)
         return np.where(good, triple.log_z, np.inf)
 
+    def bends(self, incoming: Incoming) -> bool:
+        """Whether the belief of the vector may be bent: where nothing is known of any product, nothing is said."""
+        _, _, good, free = self._assembled(incoming)
+        return bool((good & ~free).any())
+
     def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``log`` of the factor at draws (n, S, d) of the vector, and of which components it is a function.
 

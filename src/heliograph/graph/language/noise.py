@@ -98,12 +98,15 @@ def _sides(name: str, shape: tuple[int, ...], censored: Any) -> np.ndarray:
 
 
 def censored_gaussian(
-    draft: Draft, name: str, mean: Any, spread: Spread, observed: Any, censoring: Censoring
+    draft: Draft, name: str, mean: Any, spread: Spread, entries: Entries, censoring: Censoring
 ) -> Quantity:
     """A Gaussian variable of which some values are only known to lie beyond a bound or in an interval."""
-    if observed is None:
+    if entries.observed is None:
         raise ModelError(f"variable {name!r}: censored= and until= say something of observed=, which was not given")
-    low, high = bounds_of(name, observed, censoring, -np.inf)
+    shape = fitted_size(name, observed_shape(name, entries.observed), entries.size)
+    seen = check_observed(name, Gaussian, shape, None, entries.observed, entries.missing)
+    values = np.full(shape, np.nan) if seen.point is None else np.asarray(seen.point).reshape(shape)
+    low, high = bounds_of(name, values, censoring, -np.inf)
     exact = np.where(low == high, low, np.nan)
     x = gaussian(draft, name, mean, spread, Entries(low.shape, exact, None))
     beyond = ~np.isnan(low) & (low != high)
