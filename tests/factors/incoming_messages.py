@@ -152,6 +152,8 @@ def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.n
         return _bounds(rng, n, port, 2.0, inside=True)
     if factor.name == "beta_mean":
         return spread(rng, n, -1, 3)
+    if factor.name == "truncated_gaussian" and port in ("variance", "x"):
+        return spread(rng, n, -3, 3) if port == "variance" else np.zeros(n)  # between all bounds
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * 2.0, axis=1) + np.array([0.0, 0.1])
     if port == "counts":
@@ -203,6 +205,8 @@ def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int)
         return _bounds(rng, n, port, 20.0, inside=True)
     if factor.name == "beta_mean":
         return spread(rng, n, -6, 8)
+    if factor.name == "truncated_gaussian" and port == "x":
+        return np.zeros(n)
     if port == "cuts":
         return np.sort(rng.standard_normal((n, D - 1)) * spread(rng, n, -3, 6)[:, None], axis=1)
     if port == "counts":

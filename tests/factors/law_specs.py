@@ -103,6 +103,9 @@ _same("exp", [Units({"out": 1.0}, logs={"z": 1.0}, density=1.0)])
 _same("gamma_scale", [Units({"x": 1.0, "out": 1.0}, density=1.0), Units({"scale": 1.0, "out": 1.0}, density=1.0)])
 _same("log", [Units({"x": 1.0}, logs={"out": 1.0})])
 _same("gamma_rate", [Units({"x": 1.0, "rate": -1.0}, density=1.0)])
+_CUT = {"z": 1.0, "lower": 1.0, "upper": 1.0, "x": 1.0, "variance": 2.0}
+# moved far, its data would lose digits that the law counts for messages only
+_same("truncated_gaussian", [Units(_CUT, density=1.0)])
 _ENDS = {"a": 1.0, "b": 1.0}
 UNITS["equal"] = {
     0: [Units(_ENDS, _ENDS, density=1.0)],
@@ -144,7 +147,7 @@ NO_UNITS = {
 NO_PORTS = {"BlackBox", "BoxWithTerm", "JointBox", "OfScore", "OfVector"}
 
 # factors whose integrals take the longest, and are put to fewer messages
-LONG = ("mixture", "softmax")
+LONG = ("mixture", "softmax", "truncated_gaussian")
 
 # factors that are no density of their last port, so that a silent child leaves more, or less, than 1
 NOT_A_DENSITY = {
@@ -164,6 +167,7 @@ NOT_A_DENSITY = {
     "multinomial",
     "weibull",
     "exponential_interval",
+    "truncated_gaussian",
 }
 
 

@@ -15,6 +15,11 @@ import heliograph as hg
         ("halfnormal", "half_normal"),
         ("HalfCauchy", "half_cauchy"),
         ("fit", "infer"),
+        ("MultivariateNormal", "covariance="),
+        ("TruncatedNormal", "truncated_gaussian"),
+        ("BetaBinomial", "concentration="),
+        ("OrderedLogistic", "link='logit'"),
+        ("ZeroInflatedBinomial", "mixture"),
     ],
 )
 def test_words_of_other_libraries_are_translated(word, here):
@@ -27,6 +32,7 @@ def test_words_of_other_libraries_are_translated(word, here):
     ("write", "words"),
     [
         (lambda m, z, g, p: g + 1.0, "model.log_normal"),
+        (lambda m, z, g, p: g * m.gamma("h", 1.0, 1.0), "log_rate=log_a"),
         (lambda m, z, g, p: 1.0 - p, "posterior.sample"),
         (lambda m, z, g, p: p > m.beta("q", 1.0, 1.0), "posterior.sample"),
         (lambda m, z, g, p: m.poisson("y", z, observed=[1.0]), "log_rate="),

@@ -44,6 +44,7 @@ from heliograph.factors.stack import Stack
 from heliograph.factors.stretched import ScaledGaussian
 from heliograph.factors.student import StudentT
 from heliograph.factors.table import Supported, SupportedRow, supported
+from heliograph.factors.truncated import TruncatedGaussian
 from heliograph.factors.uniform import Uniform
 
 __all__ = [
@@ -103,6 +104,7 @@ __all__ = [
     "Sum",
     "Supported",
     "SupportedRow",
+    "TruncatedGaussian",
     "Uniform",
     "Weibull",
     "dot_backward",

@@ -186,6 +186,7 @@ class Builder:
     # ---- noise, counts and lifetimes ----------------------------------------------------------------------------
     student_t, laplace, uniform = noise_words.student_t, noise_words.laplace, noise_words.uniform
     exponential, weibull = noise_words.exponential, noise_words.weibull
+    truncated_gaussian = noise_words.truncated_gaussian
     poisson, binomial, negative_binomial = count_words.poisson, count_words.binomial, count_words.negative_binomial
     multinomial, ordinal = count_words.multinomial, count_words.ordinal
 

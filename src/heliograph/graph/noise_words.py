@@ -7,11 +7,12 @@ from typing import Any
 from heliograph.graph.language import counts, noise
 from heliograph.graph.language.children import Entries
 from heliograph.graph.language.noise import Censoring
+from heliograph.graph.language.spread import Spread
 from heliograph.graph.other_words import as_known
 from heliograph.graph.quantity import Argument
 from heliograph.graph.variable import ModelLike, Variable, build, state
 
-__all__ = ["exponential", "laplace", "student_t", "uniform", "weibull"]
+__all__ = ["exponential", "laplace", "student_t", "truncated_gaussian", "uniform", "weibull"]
 
 
 def student_t(
@@ -108,6 +109,47 @@ def uniform(
     3.0
     """
     return build(self, noise.uniform, name, lower, upper, Entries(size, observed, missing))
+
+
+def truncated_gaussian(
+    self: ModelLike,
+    name: str,
+    mean: Argument = 0.0,
+    variance: Argument | None = None,
+    *,
+    sd: Argument | None = None,
+    lower: Any = None,
+    upper: Any = None,
+    observed: Any = None,
+) -> None:
+    """Gaussian values that were recorded only where they lie between bounds; nobody knows how many others there were.
+
+    Values beyond a bound that were counted, and not measured, are censored: ``model.gaussian(..., censored=)``.
+
+    Parameters
+    ----------
+    name
+        A name for them.
+    mean
+        Of the Gaussian before the cut: a Gaussian variable.
+    variance, sd
+        Of the same; one of the two, a number, an array or a hyper-parameter.
+    lower, upper
+        The bounds, numbers or arrays; one of them may be left out.
+    observed
+        The values; NaN where missing.
+
+    Examples
+    --------
+    >>> import heliograph as hg
+    >>> model = hg.Model()
+    >>> z = model.gaussian("z", 0.0, sd=3.0)
+    >>> model.truncated_gaussian("y", z, sd=1.0, lower=0.0, observed=[0.1, 0.4, 1.2])
+    >>> bool(model.infer()[z].mean < 0.4)  # below the mean of what was recorded
+    True
+    """
+    known = Spread(as_known(self, variance), as_known(self, sd))
+    state(self, counts.truncated_gaussian, name, mean, known, (lower, upper), observed)
 
 
 def exponential(

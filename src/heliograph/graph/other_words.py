@@ -31,13 +31,23 @@ _HERE = {
     "factor": "attach or constrain",
     "gaussian_process": "gp",
     "random_walk": "chain",
+    "truncated_normal": "truncated_gaussian",
+    "truncated": "truncated_gaussian",
+    "beta_binomial": "beta(name, mean=, concentration=) as p of a binomial",
+    "dirichlet_multinomial": "dirichlet as p of a multinomial",
+    "hurdle_poisson": "mixture with a function of k",
+    "zero_inflated_binomial": "mixture with a function of k",
+    "zero_inflated_negative_binomial": "mixture with a function of k",
+    "ordered_logistic": "ordinal(..., link='logit')",
+    "ordered_probit": "ordinal",
     "zero_inflated_poisson": "mixture with a function of k",
 }
 
 
 def no_word(name: str) -> str:
     """The sentence for a word that a model does not have."""
-    here = _HERE.get(name.lower()) or _HERE.get(name.lower().replace("_", ""))
+    plain = name.lower().replace("_", "")
+    here = next((here for word, here in _HERE.items() if word.replace("_", "") == plain), None)
     there = f"; here it is called {here}" if here else ""
     return f"a model has no word {name!r}{there}" + ("" if here else "; docs/reference.md lists them all")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError
+from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import (
     BinomialLogit,
     ExponentialInterval,
@@ -14,22 +14,24 @@ from heliograph.factors import (
     NegativeBinomial,
     Poisson,
     Softmax,
+    TruncatedGaussian,
     Weibull,
 )
 from heliograph.families import Categorical, Dirichlet, Gamma, Gaussian
-from heliograph.graph.check import check_counts, check_positive
+from heliograph.graph.check import check_bound, check_counts, check_positive
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.arrays import components
-from heliograph.graph.language.children import Entries, Kind, attach_plate, child, fit, likelihood, want
+from heliograph.graph.language.children import Entries, Kind, as_gaussian, attach_plate, child, fit, likelihood, want
 from heliograph.graph.language.continuous import gamma
 from heliograph.graph.language.discrete import binomial as binomial_beta
 from heliograph.graph.language.discrete import seen_counts, trials_and_counts
 from heliograph.graph.language.functions import multiply
 from heliograph.graph.language.linear import scale, stacked, subtract
 from heliograph.graph.language.noise import Censoring, bounds_of
+from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.quantity import Quantity
 
-__all__ = ["binomial", "exponential", "multinomial", "negative_binomial", "softmax", "weibull"]
+__all__ = ["binomial", "exponential", "multinomial", "negative_binomial", "softmax", "truncated_gaussian", "weibull"]
 
 
 def binomial(draft: Draft, name: str, n: Any, p: Any, logit: Any, observed: Any) -> None:
@@ -107,6 +109,35 @@ def exponential(
         else:
             attach_plate(draft, label, ExponentialInterval(), {"rate": part}, {"lower": lower, "upper": upper})
     return g
+
+
+# ---- values that were recorded only between bounds ---------------------------------------------------------------
+def truncated_gaussian(
+    draft: Draft, name: str, mean: Any, spread: Spread, bounds: tuple[Any, Any], observed: Any
+) -> None:
+    """Observed values of a Gaussian cut at bounds; see `Builder.truncated_gaussian`."""
+    z = as_gaussian(draft, name, mean)
+    width = read_spread(name, spread, mean)
+    if width.variance is None:
+        raise UnsupportedError(
+            f"variable {name!r}: a truncated Gaussian takes sd= or variance=; an unknown one is model.half_normal(...), as sd="
+        )
+    low, high = (
+        np.array(far) if b is None else check_bound(name, word, b)
+        for far, b, word in ((-np.inf, bounds[0], "lower"), (np.inf, bounds[1], "upper"))
+    )
+    if not (low < high).all() or (np.isinf(low) & np.isinf(high)).any():
+        raise ModelError(
+            f"variable {name!r}: give lower= or upper= or both, lower below upper; without bounds it is model.gaussian"
+        )
+    x = bounds_of(name, np.nan if observed is None else observed, Censoring(), -np.inf)[0]
+    if np.any((x <= low) | (x >= high)):
+        raise ModelError(
+            f"variable {name!r}: an observed value is not between the bounds, so it could not have been recorded; values beyond a "
+            "bound of which only that is known are censored: model.gaussian(..., censored=)"
+        )
+    data = {"variance": width.variance, "lower": low, "upper": high, "x": x}
+    likelihood(draft, name, TruncatedGaussian(), z, data, ~np.isnan(x))
 
 
 def _lifetimes(name: str, observed: Any, censoring: Censoring) -> tuple[np.ndarray, np.ndarray]:

@@ -133,6 +133,11 @@ def multiply(draft: Draft, a: Quantity, b: Any) -> Quantity:
         positive, x = (a, b) if a.family is Gamma else (b, a)
         ports = {"scale": positive, "x": x}
         return derived(draft, f"({a.name} * {b.name})", ScaledGaussian(), ports, {}, Kind(Gaussian))
+    if a.family is Gamma and b.family is Gamma:
+        raise UnsupportedError(
+            f"{a.name} * {b.name}: a product of two Gamma variables has no factor; write their logarithms as Gaussian variables "
+            "and add them: log_rate=log_a + log_b of a Poisson, or model.exp(log_a + log_b)"
+        )
     for x in (a, b):
         want(f"{a.name} * {b.name}", "argument", x, Gaussian)
     return derived(draft, f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Kind(Gaussian))
