@@ -11,6 +11,7 @@ import numpy as np
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import over
 from heliograph.engine.forms.product import JointProduct
+from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.plates.gathering import gather_all
 from heliograph.engine.tables import Tables
 from heliograph.factors import Factor, Prior, Product
@@ -125,7 +126,7 @@ class Drawn:
 
 def scalar_form(plate: Plate) -> Plate:
     """The plate with its factor's own ports, where a run made a vector of some of them."""
-    if not plate.joined:
+    if not plate.joined or isinstance(plate.factor, ScoredProduct):  # which is a function of its vector
         return plate
     factor: Any = Product() if isinstance(plate.factor, JointProduct) else getattr(plate.factor, "factor", None)
     if factor is None:

@@ -116,12 +116,11 @@ def test_the_score_and_all_on_the_way_can_be_read():
 
 
 def test_a_posterior_that_is_bent_is_said():
-    """Thirty labels of b (x - a): the standard deviation of a is .85 of the grid's; no product has a site of its own any more."""
-    rng = np.random.default_rng(1)
-    x = rng.uniform(-2, 2, 30)
-    y = rng.poisson(np.exp(0.4 * (x - 0.5))) * 1.0
-    model, *_ = written(SCORES["shifted"], LIKELIHOODS["logit"][0], x, y)
-    with pytest.warns(hg.AccuracyWarning, match=r"a standard deviation is 1\.[12] times what EP says"):
+    """Counts that know the product well, and neither unknown: the posterior lies along a hyperbola."""
+    model = hg.Model()
+    a, b = model.gaussian("a", 0.5, sd=1.0), model.gaussian("b", 1.0, sd=1.0)
+    model.poisson("y", log_rate=a * b + np.zeros(15), observed=np.full(15, 3.0))
+    with pytest.warns(hg.AccuracyWarning, match="bend their posterior"):
         model.infer()
 
 

@@ -90,7 +90,10 @@ class ScoredProduct(Factor):
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of the likelihood times all messages."""
-        found = np.empty(incoming[self.port].size)
+        joint = incoming[self.port]
+        if joint.point is not None and joint.is_point.all():
+            return self.log_at(incoming, joint.point[:, None])[0][:, 0]
+        found = np.empty(joint.size)
         for rows, part, nodes in self._integrals(incoming):
             found[rows] = np.where(part[self.port].proper, nodes.log_z, np.inf)
         return found
@@ -215,12 +218,14 @@ class ProductAndRest(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The moments of the sum; to its parts nothing."""
-        ends = incoming["ends"]
+        ends, sign = incoming["ends"], incoming["sign"]
         if to == "ends":
             return ends.as_uniform()
+        if ends.point is not None and ends.is_point.all():
+            x = ends.point
+            return Gaussian.point_mass(sign * x[:, 0] * x[:, 1] + incoming["offset"] + x[:, 2:].sum(axis=1))
         good = ends.proper
         m, v = ends.mean, ends.covariance
-        sign = incoming["sign"]
         mean = sign * (m[:, 0] * m[:, 1] + v[:, 0, 1]) + incoming["offset"]
         spread = m[:, 0] ** 2 * v[:, 1, 1] + m[:, 1] ** 2 * v[:, 0, 0] + 2 * m[:, 0] * m[:, 1] * v[:, 0, 1]
         spread = sign**2 * (spread + v[:, 0, 0] * v[:, 1, 1] + v[:, 0, 1] ** 2)
