@@ -14,7 +14,7 @@ from heliograph.engine.options import InferOptions, StepOptions
 from heliograph.engine.plates import PlateKind
 from heliograph.engine.run import Run
 
-PROTOCOL = {name for name in vars(PlateKind) if not name.startswith("_")}
+PROTOCOL = {name for name in [*vars(PlateKind), *PlateKind.__annotations__] if not name.startswith("_")}
 
 
 class OnlyTheProtocol:
@@ -24,6 +24,8 @@ class OnlyTheProtocol:
         object.__setattr__(self, "_kind", kind)
 
     def __getattribute__(self, name):
+        if name == "__class__":  # which isinstance asks for
+            return OnlyTheProtocol
         if name not in PROTOCOL:
             raise AttributeError(f"{name} is no part of the protocol")
         return getattr(object.__getattribute__(self, "_kind"), name)

@@ -35,6 +35,7 @@ def test_student_t_noise_of_unknown_scale(seed, n):
     assert posterior.n_sweeps <= 12
 
 
+@pytest.mark.filterwarnings("ignore:the belief of")  # mean and precision are kept apart, and the run says so
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_unknown_precisions_in_one_hierarchy(seed):
     rng = np.random.default_rng(seed)

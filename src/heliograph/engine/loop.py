@@ -99,7 +99,8 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
         check_possible(run.compiled.graph, run.compiled.plates, run.tables)
         posterior = run.posterior(info, converged, options.audit)
         asked = run.trace.n_asked > 0  # functions that were known before are not evaluated again
-        curved = bent_beliefs(run.compiled, run.tables, lambda: posterior.log_evidence, asked) if converged else ()
+        look = (run.compiled, run.tables, posterior.messages, lambda: posterior.log_evidence, asked)
+        curved = bent_beliefs(*look) if converged else ()
         overlaps = overlapping(run.compiled.graph, run.tables)
     warn_of_doubts(run.compiled.graph, posterior, options.tolerance, curved, overlaps)
     return posterior

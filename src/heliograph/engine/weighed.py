@@ -19,7 +19,7 @@ from heliograph.engine.blocks.records import known_log_density_at
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.curved import Curved, curved_sites
 from heliograph.engine.plates.block import BlockPlate
-from heliograph.engine.tables import Tables
+from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.weighed_plates import Drawn, said_of, scalar_form
 from heliograph.factors import Prior
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
@@ -36,7 +36,7 @@ _EVALUATIONS = 100_000  # of factors, at most
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
 _NATS = 0.2  # of the evidence
 _NOISE = 1.5  # over the root of the effective number of draws
-_WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in half of the draws
+_WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in as many draws as are of the belief
 _LOW = 0.03  # of the draws: with an effective number below this nothing was found out
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
@@ -52,19 +52,35 @@ class _Weighed(NamedTuple):
 
 
 def bent_beliefs(
-    compiled: CompiledModel, tables: Tables, log_evidence: Callable[[], float], boxes: bool = True
+    compiled: CompiledModel,
+    tables: Tables,
+    messages: Callable[[], Snapshot],
+    log_evidence: Callable[[], float],
+    boxes: bool = True,
 ) -> list[Curved]:
-    """The unknowns whose belief weighted draws do not confirm; `boxes`: those of black boxes too."""
-    weighed = weighed_beliefs(compiled, tables, log_evidence)
+    """The unknowns whose belief weighted draws do not confirm; `boxes`: those of black boxes too.
+
+    `messages` gives all of them, those that only a reader needs included.
+    """
+    weighed = weighed_beliefs(compiled, tables, messages, log_evidence)
     if weighed is not None and not compiled.learning_plates:
         return weighed
     return [*(weighed or ()), *curved_sites(compiled, tables, boxes)]
 
 
-def weighed_beliefs(compiled: CompiledModel, tables: Tables, log_evidence: Callable[[], float]) -> list[Curved] | None:
+def weighed_beliefs(
+    compiled: CompiledModel, tables: Tables, messages: Callable[[], Snapshot], log_evidence: Callable[[], float]
+) -> list[Curved] | None:
     """The unknowns whose moments weighted draws do not confirm; None where the model is not one that is looked at."""
     others = _others(compiled)
-    if others is None or not _worth_a_look(compiled, tables):
+    if others is None:
+        return None
+    if any(not compiled.late.isdisjoint(b.factor.block.rows) for b in compiled.blocks):
+        if compiled.learning_plates:
+            return None  # to hear of everything would ask for messages that nobody may ever read
+        tables = tables.view(copy=False)
+        tables.restore(messages(), copy=False)
+    if not _worth_a_look(compiled, tables):
         return None
     if not all(tables.belief(node).proper.all() for node in others):
         return None
@@ -154,7 +170,7 @@ def _weigh(compiled: CompiledModel, tables: Tables, others: list[Node]) -> _Weig
     n = min(_DRAWS, _EVALUATIONS // max(sum(p.size for p in plates), 1))
     rng = np.random.default_rng(_SEED)
     d = sum(b.factor.block.n_columns for b in compiled.blocks) + sum(o.size for o in others)
-    drawn = Drawn(compiled.graph, n, np.sqrt(1.0 + _WIDER / np.sqrt(d)))
+    drawn = Drawn(compiled.graph, n, (1.0, float(np.sqrt(1.0 + _WIDER / np.sqrt(d)))))
     for node in others:
         drawn.add_node(node, tables.belief(node), rng)
     for block in compiled.blocks:
@@ -169,10 +185,10 @@ def _weigh(compiled: CompiledModel, tables: Tables, others: list[Node]) -> _Weig
             return None
         log_model += said.log_density
         complete = complete and said.complete
-    log_belief, log_wide = drawn.log_densities()
+    drawn.redraw_ends(rng, plates)
+    log_belief, mixed = drawn.log_densities()
     for block in drawn.blocks:
         log_model += known_log_density_at(block.block.known, block.base) + block.block.log_constant
-    mixed = np.logaddexp(log_belief, log_wide) - np.log(2.0)
     return _Weighed(drawn, log_belief - mixed, np.where(np.isnan(log_model), -np.inf, log_model) - mixed, complete)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from heliograph.engine.tables import Tables
 from heliograph.factors import Factor, Prior, Product
 from heliograph.families import Beta, Family, Gamma, Gaussian
 from heliograph.graph.records import Graph, Node, Plate
+from heliograph.numerics.special import logsumexp
 
 __all__ = ["BlockDraws", "Drawn", "Said", "said_of", "scalar_form"]
 
@@ -34,12 +36,12 @@ class Said(NamedTuple):
 class BlockDraws:
     """Draws of the base scalars of one block; some of them are functions of others, and are put in when these are known."""
 
-    def __init__(self, block: Block, solution: Any, rng: np.random.Generator, n: int, width: float) -> None:
+    def __init__(self, block: Block, solution: Any, rng: np.random.Generator, width: np.ndarray) -> None:
         self.block, self.mean, self.root = block, solution.mean, solution.root
-        z = rng.standard_normal((len(self.mean), n))
-        z[:, n - n // 2 :] *= width
-        self.base = self.mean[:, None] + self.root @ z
+        n = len(width)
+        self.base = self.mean[:, None] + self.root @ (rng.standard_normal((len(self.mean), n)) * width)
         self.free = np.ones(len(self.mean), dtype=bool)
+        self.log_redrawn = np.zeros(n)  # log density of what was drawn given the rest
 
     def of(self, node: int, dimension: int | None) -> np.ndarray:
         """Draws (m, S) of the entries of a node, (m, d, S) of vectors."""
@@ -56,43 +58,65 @@ class BlockDraws:
         self.base[at], self.free[at] = values, False
         return True
 
-    def log_densities(self, width: float) -> tuple[np.ndarray, np.ndarray]:
-        """``log`` density of the base scalars that were drawn, under the belief and under the wider one."""
+    def redraw_ends(self, rng: np.random.Generator, met: np.ndarray) -> None:
+        """Draw scalars that one statement alone ties to values of functions anew, given these: a value that was not seen.
+
+        The belief knows such a value to a mean and a variance, whatever the function made: draws of that, weighed by the
+        statement, are few that count. `met` are the scalars that other factors speak of.
+        """
+        every = np.eye(len(self.base))
+        a = np.concatenate([over(k.rows, every) for k in self.block.known] or [every[:0]])
+        constant = np.concatenate([k.rows.constant for k in self.block.known] or [np.zeros(0)])
+        weight = np.concatenate([k.weight for k in self.block.known] or [np.zeros(0)])
+        used = a != 0
+        ends = self.free & (used.sum(axis=0) == 1) & ~met
+        for row in np.flatnonzero((used & ends).any(axis=1) & (used & ~self.free).any(axis=1)):
+            end = np.flatnonzero(used[row] & ends)[0]
+            gap = rng.standard_normal(self.base.shape[1]) / np.sqrt(weight[row])
+            self.base[end] = 0.0
+            self.base[end] = (gap - a[row] @ self.base - constant[row]) / a[row, end]
+            self.free[end] = False
+            self.log_redrawn += 0.5 * (np.log(weight[row] / (2 * np.pi)) - weight[row] * gap**2) + np.log(
+                abs(a[row, end])
+            )
+
+    def log_densities(self, widths: Sequence[float]) -> list[np.ndarray]:
+        """``log`` density of the base scalars that were drawn, under a belief of each width."""
         root = self.root[self.free]
         lower = np.linalg.cholesky(root @ root.T)
         z = np.linalg.solve(lower, self.base[self.free] - self.mean[self.free, None])
         far, d = np.sum(z**2, axis=0), len(lower)
-        own = -0.5 * far - 0.5 * d * np.log(2 * np.pi) - np.log(np.diag(lower)).sum()
-        return own, own + 0.5 * far * (1.0 - 1.0 / width**2) - d * np.log(width)
+        constant = -0.5 * d * np.log(2 * np.pi) - np.log(np.diag(lower)).sum() + self.log_redrawn
+        return [constant - 0.5 * far / width**2 - d * np.log(width) for width in widths]
 
 
 class Drawn:
-    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors. Half of them are wider than the belief."""
+    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors; as many of each of the widths, of which 1 is first."""
 
-    def __init__(self, graph: Graph, n: int, width: float) -> None:
-        self.graph, self.n, self.width = graph, n, width
+    def __init__(self, graph: Graph, n: int, widths: Sequence[float]) -> None:
+        self.graph, self.n, self.widths = graph, n, widths
+        self.width = np.repeat(widths, -(-n // len(widths)))[:n]  # (S,)
         self.values: dict[int, np.ndarray] = {}
         self.blocks: list[BlockDraws] = []
         self._at: dict[int, BlockDraws] = {}
-        self._alone: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # log densities of nodes in no block
+        self._alone: dict[int, list[np.ndarray]] = {}  # log densities of nodes in no block
 
     def add_node(self, node: Node, belief: Family, rng: np.random.Generator) -> None:
         """Draw a node by itself; entries that were observed are what they are."""
         free = ~belief.is_point
         values = np.empty((node.size, self.n))
         values[~free] = belief.mean[~free, None]
-        narrow = belief[np.flatnonzero(free)]
-        wide = narrow ** (1.0 / self.width**2)
-        half = self.n // 2
-        drawn = np.concatenate([narrow.sample(rng, self.n - half), wide.sample(rng, half)])
+        beliefs = [belief[np.flatnonzero(free)] ** (1.0 / width**2) for width in self.widths]
+        counts = [int((self.width == width).sum()) for width in self.widths]
+        drawn = np.concatenate([b.sample(rng, n) for b, n in zip(beliefs, counts, strict=True)])
         values[free] = drawn.T if node.family is Gaussian else np.maximum(drawn.T, _TINY)
         self.values[node.position] = values
         at = values[free].T
-        self._alone[node.position] = narrow.log_density(at).sum(axis=1), wide.log_density(at).sum(axis=1)
+        self._alone[node.position] = [b.log_density(at).sum(axis=1) for b in beliefs]
 
     def add_block(self, block: Block, solution: Any, rng: np.random.Generator) -> None:
         """Draw the base scalars of one more block."""
-        made = BlockDraws(block, solution, rng, self.n, self.width)
+        made = BlockDraws(block, solution, rng, self.width)
         self.blocks.append(made)
         self._at |= dict.fromkeys(block.rows, made)
         self._refresh(made)
@@ -102,11 +126,21 @@ class Drawn:
             if not self.graph.nodes[node].fully_observed:
                 self.values[node] = block.of(node, self.graph.nodes[node].dimension)
 
+    def redraw_ends(self, rng: np.random.Generator, plates: list[Plate]) -> None:
+        """Draw values that were not seen given what functions made; `plates` are those besides the blocks."""
+        for drawn in self.blocks:
+            nodes = {e.node for p in plates for e in p.edges.values()} & drawn.block.rows.keys()
+            every = np.eye(len(drawn.base))
+            met = [(over(drawn.block.rows[node], every) != 0).any(axis=0) for node in nodes]
+            drawn.redraw_ends(rng, np.any(met, axis=0) if met else np.zeros(len(drawn.base), dtype=bool))
+            self._refresh(drawn)
+
     def log_densities(self) -> tuple[np.ndarray, np.ndarray]:
-        """``log`` density of all that was drawn, under the belief and under the wider one."""
-        parts = [*self._alone.values(), *(b.log_densities(self.width) for b in self.blocks)]
-        zero = np.zeros(self.n)
-        return sum((p[0] for p in parts), zero), sum((p[1] for p in parts), zero)
+        """``log`` density of all that was drawn, under the belief and under the mixture that it was drawn from."""
+        parts = [*self._alone.values(), *(b.log_densities(self.widths) for b in self.blocks)]
+        each = [sum((p[k] for p in parts), np.zeros(self.n)) for k in range(len(self.widths))]
+        share = np.log([(self.width == width).mean() for width in self.widths])
+        return each[0], logsumexp(np.array(each) + share[:, None], axis=0)
 
     def put(self, node: int, entries: np.ndarray, values: np.ndarray) -> bool:
         """Record the values of a function; False where that cannot be."""

@@ -184,25 +184,51 @@ def _log(x: np.ndarray) -> np.ndarray:
     return np.log(x, out=np.full(np.shape(x), np.nan), where=(x > 0) & np.isfinite(x))
 
 
+def _gaussian_encode(message: Gaussian) -> np.ndarray:
+    return _rows(message.mean, _log(message.variance))
+
+
+def _beta_encode(message: Beta) -> np.ndarray:
+    return _rows(_log(message.a), _log(message.b))
+
+
+def _gamma_encode(message: Gamma) -> np.ndarray:
+    return _rows(_log(message.shape_parameter), _log(message.rate))
+
+
+def _bernoulli_encode(message: Bernoulli) -> np.ndarray:
+    return _rows(message.log_odds)
+
+
+def _categorical_p(message: Categorical) -> np.ndarray:
+    return message.p
+
+
+def _dirichlet_mean_log(message: Dirichlet) -> np.ndarray:
+    return message.expected_statistics()[0]
+
+
+def _dirichlet_encode(message: Dirichlet) -> np.ndarray:
+    return _log(message.naturals[0] + 1.0)
+
+
 _STATISTICS: dict[type[Family], Coordinates] = {
     Gaussian: Coordinates(_statistics, _gaussian_statistics),  # E x, E x^2
     Beta: Coordinates(_statistics, _beta_statistics),  # E log p, E log(1-p)
     Gamma: Coordinates(_statistics, _gamma_statistics),  # E x, E log x
     Bernoulli: Coordinates(_statistics, _bernoulli_statistics),  # E x
     MultivariateGaussian: Coordinates(_vector_statistics, _vector_from_statistics),  # means, E xx of the upper triangle
-    Categorical: Coordinates(lambda m: m.p, _categorical_statistics),  # p of every category
-    Dirichlet: Coordinates(lambda m: m.expected_statistics()[0], _dirichlet_statistics),  # E log p of every category
+    Categorical: Coordinates(_categorical_p, _categorical_statistics),  # p of every category
+    Dirichlet: Coordinates(_dirichlet_mean_log, _dirichlet_statistics),  # E log p of every category
 }
 _LOGS: dict[type[Family], Coordinates] = {
-    Gaussian: Coordinates(lambda m: _rows(m.mean, _log(m.variance)), _gaussian_logs),  # mean, log variance
-    Beta: Coordinates(lambda m: _rows(_log(m.a), _log(m.b)), _pair_of_logs(Beta)),  # log a, log b
-    Gamma: Coordinates(
-        lambda m: _rows(_log(m.shape_parameter), _log(m.rate)), _pair_of_logs(Gamma)
-    ),  # log shape, log rate
-    Bernoulli: Coordinates(lambda m: _rows(m.log_odds), _bernoulli_logs),  # log odds
+    Gaussian: Coordinates(_gaussian_encode, _gaussian_logs),  # mean, log variance
+    Beta: Coordinates(_beta_encode, _pair_of_logs(Beta)),  # log a, log b
+    Gamma: Coordinates(_gamma_encode, _pair_of_logs(Gamma)),  # log shape, log rate
+    Bernoulli: Coordinates(_bernoulli_encode, _bernoulli_logs),  # log odds
     MultivariateGaussian: Coordinates(_vector_logs, _vector_from_logs),  # means, log covariance of the upper triangle
     Categorical: Coordinates(_categorical_encode, _categorical_logs),  # log p of every category
-    Dirichlet: Coordinates(lambda m: _log(m.naturals[0] + 1.0), _dirichlet_logs),  # log concentration of every category
+    Dirichlet: Coordinates(_dirichlet_encode, _dirichlet_logs),  # log concentration of every category
 }
 
 

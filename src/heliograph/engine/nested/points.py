@@ -63,7 +63,7 @@ class Point:
 
 
 def _bent(run: Run, posterior: Posterior) -> Callable[[], list[Curved]]:
-    return lambda: bent_beliefs(run.compiled, run.tables, lambda: posterior.log_evidence)
+    return lambda: bent_beliefs(run.compiled, run.tables, posterior.messages, lambda: posterior.log_evidence)
 
 
 def values_of(hypers: Sequence[Hyper], u: np.ndarray) -> dict[str, np.ndarray]:
