@@ -13,7 +13,7 @@ _SWEEPS = 20  # at the least since the calmest
 _QUESTIONS = (
     100  # at the least in them: fewer are no price (both numbers were chosen after |X @ w| had asked 3,241 times)
 )
-_CALMER = 0.1  # of the change of the calmest sweep: one that falls by less in twenty sweeps would ask for hundreds more
+_CALMER = 0.1  # of the change of the calmest sweep: one that falls by less in twenty sweeps asks for hundreds more (chosen so, too)
 
 
 class InVain:
