@@ -18,10 +18,11 @@ from heliograph.engine.blocks.dense import DenseSystem
 from heliograph.engine.blocks.records import known_log_density_at
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.curved import Curved, curved_sites
+from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Snapshot, Tables
-from heliograph.engine.weighed_plates import Drawn, said_of, scalar_form
-from heliograph.factors import Prior
+from heliograph.engine.weighed_plates import Drawn, Portion, said_of, scalar_form
+from heliograph.factors import AbsoluteValue, Prior, Product, Square
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
@@ -31,12 +32,13 @@ __all__ = ["bent_beliefs", "weighed_beliefs"]
 _SEED = 0  # of the draws, which are the check's own: the same run says the same
 _MOST_UNKNOWN = 20  # numbers: with more of them the draws would have to be many
 _MOST_ROWS = 200  # of factors: beyond them each says little, and looking would cost more than the run
-_DRAWS = 2000
+_DRAWS = 1000  # of each portion
 _EVALUATIONS = 100_000  # of factors, at most
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
 _NATS = 0.2  # of the evidence
 _NOISE = 1.5  # over the root of the effective number of draws
 _WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in as many draws as are of the belief
+_MOST_MIRRORED = 3  # blocks whose signs are turned, each by itself and all at once
 _LOW = 0.03  # of the draws: with an effective number below this nothing was found out
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
@@ -167,10 +169,12 @@ def _is_strong(plate: Plate, port: str, node: Node, tables: Tables) -> bool:
 # ---- draws and weights --------------------------------------------------------------------------------------------------
 def _weigh(compiled: CompiledModel, tables: Tables, others: list[Node]) -> _Weighed | None:
     plates = [scalar_form(p) for p in _plates(compiled)]
-    n = min(_DRAWS, _EVALUATIONS // max(sum(p.size for p in plates), 1))
     rng = np.random.default_rng(_SEED)
     d = sum(b.factor.block.n_columns for b in compiled.blocks) + sum(o.size for o in others)
-    drawn = Drawn(compiled.graph, n, (1.0, float(np.sqrt(1.0 + _WIDER / np.sqrt(d)))))
+    wide = Portion(float(np.sqrt(1.0 + _WIDER / np.sqrt(d))))
+    portions = [Portion(1.0), wide, *_mirrored(compiled, plates)]
+    n = min(_DRAWS * len(portions), _EVALUATIONS // max(sum(p.size for p in plates), 1))
+    drawn = Drawn(compiled.graph, n, portions)
     for node in others:
         drawn.add_node(node, tables.belief(node), rng)
     for block in compiled.blocks:
@@ -190,6 +194,16 @@ def _weigh(compiled: CompiledModel, tables: Tables, others: list[Node]) -> _Weig
     for block in drawn.blocks:
         log_model += known_log_density_at(block.block.known, block.base) + block.block.log_constant
     return _Weighed(drawn, log_belief - mixed, np.where(np.isnan(log_model), -np.inf, log_model) - mixed, complete)
+
+
+def _mirrored(compiled: CompiledModel, plates: list[Plate]) -> list[Portion]:
+    """Draws at the other sign, where products, squares or magnitudes may make that as good: of each block, and of all."""
+    if not any(isinstance(p.factor, (Product, ScoredProduct, Square, AbsoluteValue)) for p in plates):
+        return []
+    blocks = [b.factor.block for b in compiled.blocks]
+    own = [k for k, b in enumerate(blocks) if any(compiled.graph.nodes[node].given for node in b.base)][:_MOST_MIRRORED]
+    signs = [frozenset([k]) for k in own] + ([frozenset(own)] if len(own) > 1 else [])
+    return [Portion(1.0, sign) for sign in signs]
 
 
 # ---- judging ------------------------------------------------------------------------------------------------------------

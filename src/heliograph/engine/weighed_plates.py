@@ -20,10 +20,19 @@ from heliograph.families import Beta, Family, Gamma, Gaussian
 from heliograph.graph.records import Graph, Node, Plate
 from heliograph.numerics.special import logsumexp
 
-__all__ = ["BlockDraws", "Drawn", "Said", "said_of", "scalar_form"]
+__all__ = ["BlockDraws", "Drawn", "Portion", "Said", "said_of", "scalar_form"]
 
 _TINY = 1e-300
 _NUMBERS = (Gaussian, Gamma, Beta)
+
+
+class Portion(NamedTuple):
+    """How some of the draws are made."""
+
+    width: float  # deviations of the belief
+    mirrored: frozenset[int] = (
+        frozenset()
+    )  # numbers of blocks whose draws are reflected at 0, where another mode may be
 
 
 class Said(NamedTuple):
@@ -36,10 +45,12 @@ class Said(NamedTuple):
 class BlockDraws:
     """Draws of the base scalars of one block; some of them are functions of others, and are put in when these are known."""
 
-    def __init__(self, block: Block, solution: Any, rng: np.random.Generator, width: np.ndarray) -> None:
+    def __init__(self, block: Block, solution: Any, rng: np.random.Generator, scale: np.ndarray) -> None:
+        """`scale` is the width of every draw, negative where it is reflected."""
         self.block, self.mean, self.root = block, solution.mean, solution.root
-        n = len(width)
-        self.base = self.mean[:, None] + self.root @ (rng.standard_normal((len(self.mean), n)) * width)
+        n = len(scale)
+        z = rng.standard_normal((len(self.mean), n)) * np.abs(scale)
+        self.base = np.sign(scale) * (self.mean[:, None] + self.root @ z)
         self.free = np.ones(len(self.mean), dtype=bool)
         self.log_redrawn = np.zeros(n)  # log density of what was drawn given the rest
 
@@ -80,22 +91,23 @@ class BlockDraws:
                 abs(a[row, end])
             )
 
-    def log_densities(self, widths: Sequence[float]) -> list[np.ndarray]:
-        """``log`` density of the base scalars that were drawn, under a belief of each width."""
+    def log_densities(self, scales: Sequence[float]) -> list[np.ndarray]:
+        """``log`` density of the base scalars that were drawn, under a belief of each width, reflected where that is negative."""
         root = self.root[self.free]
         lower = np.linalg.cholesky(root @ root.T)
-        z = np.linalg.solve(lower, self.base[self.free] - self.mean[self.free, None])
-        far, d = np.sum(z**2, axis=0), len(lower)
+        z, centre = (np.linalg.solve(lower, v) for v in (self.base[self.free], self.mean[self.free, None]))
+        d = len(lower)
         constant = -0.5 * d * np.log(2 * np.pi) - np.log(np.diag(lower)).sum() + self.log_redrawn
-        return [constant - 0.5 * far / width**2 - d * np.log(width) for width in widths]
+        far = [np.sum((np.sign(s) * z - centre) ** 2, axis=0) / s**2 for s in scales]
+        return [constant - 0.5 * f - d * np.log(abs(s)) for s, f in zip(scales, far, strict=True)]
 
 
 class Drawn:
-    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors; as many of each of the widths, of which 1 is first."""
+    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors; the first portion is of the belief."""
 
-    def __init__(self, graph: Graph, n: int, widths: Sequence[float]) -> None:
-        self.graph, self.n, self.widths = graph, n, widths
-        self.width = np.repeat(widths, -(-n // len(widths)))[:n]  # (S,)
+    def __init__(self, graph: Graph, n: int, portions: Sequence[Portion]) -> None:
+        self.graph, self.n, self.portions = graph, n, portions
+        self.portion = np.repeat(np.arange(len(portions)), -(-n // len(portions)))[:n]  # (S,)
         self.values: dict[int, np.ndarray] = {}
         self.blocks: list[BlockDraws] = []
         self._at: dict[int, BlockDraws] = {}
@@ -106,8 +118,8 @@ class Drawn:
         free = ~belief.is_point
         values = np.empty((node.size, self.n))
         values[~free] = belief.mean[~free, None]
-        beliefs = [belief[np.flatnonzero(free)] ** (1.0 / width**2) for width in self.widths]
-        counts = [int((self.width == width).sum()) for width in self.widths]
+        beliefs = [belief[np.flatnonzero(free)] ** (1.0 / p.width**2) for p in self.portions]
+        counts = np.bincount(self.portion, minlength=len(beliefs)).tolist()
         drawn = np.concatenate([b.sample(rng, n) for b, n in zip(beliefs, counts, strict=True)])
         values[free] = drawn.T if node.family is Gaussian else np.maximum(drawn.T, _TINY)
         self.values[node.position] = values
@@ -116,10 +128,14 @@ class Drawn:
 
     def add_block(self, block: Block, solution: Any, rng: np.random.Generator) -> None:
         """Draw the base scalars of one more block."""
-        made = BlockDraws(block, solution, rng, self.width)
+        made = BlockDraws(block, solution, rng, np.array(self._scales(len(self.blocks)))[self.portion])
         self.blocks.append(made)
         self._at |= dict.fromkeys(block.rows, made)
         self._refresh(made)
+
+    def _scales(self, block: int) -> list[float]:
+        """The width of every portion, negative where this block is reflected."""
+        return [-p.width if block in p.mirrored else p.width for p in self.portions]
 
     def _refresh(self, block: BlockDraws) -> None:
         for node in block.block.rows:
@@ -137,9 +153,9 @@ class Drawn:
 
     def log_densities(self) -> tuple[np.ndarray, np.ndarray]:
         """``log`` density of all that was drawn, under the belief and under the mixture that it was drawn from."""
-        parts = [*self._alone.values(), *(b.log_densities(self.widths) for b in self.blocks)]
-        each = [sum((p[k] for p in parts), np.zeros(self.n)) for k in range(len(self.widths))]
-        share = np.log([(self.width == width).mean() for width in self.widths])
+        parts = [*self._alone.values(), *(b.log_densities(self._scales(k)) for k, b in enumerate(self.blocks))]
+        each = [sum((p[k] for p in parts), np.zeros(self.n)) for k in range(len(self.portions))]
+        share = np.log(np.bincount(self.portion, minlength=len(each)) / self.n)
         return each[0], logsumexp(np.array(each) + share[:, None], axis=0)
 
     def put(self, node: int, entries: np.ndarray, values: np.ndarray) -> bool:
