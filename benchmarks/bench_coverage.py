@@ -289,7 +289,7 @@ def tasks_of(options):
                     d = (20, 5)[seed % 2] if options.columns is None else options.columns
                     tolerance = (1e-3, 1e-2)[seed // 2 % 2] if options.tolerance is None else options.tolerance
                     tasks.append((name, n, d, tolerance, labels, options.first + seed))
-    return sorted(tasks, key=lambda t: -t[1])  # the long ones first, so that no process waits for them at the end
+    return sorted(tasks, key=lambda t: (t[5], -t[1]))  # seed by seed, so that a run that is cut off has seen all kinds
 
 
 def table(results):
