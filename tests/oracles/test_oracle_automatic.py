@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import heliograph as hg
 from heliograph.errors import FactorError
@@ -36,6 +37,15 @@ def test_one_unknown_number_has_exact_labels_even_with_two_modes():
         assert answer.beliefs["z"].mean[k] == pytest.approx(mean, abs=1e-9)
         assert answer.beliefs["z"].variance[k] == pytest.approx(variance, rel=1e-8)
     assert answer.label_noise.max() < 1e-4  # stated, and far above what is realised
+
+
+def test_a_function_that_rounds_is_not_sampled_besides():
+    """Near 1 a probit link is a staircase of rounding steps: quadrature ends at 1e-4 there, and draws would end no lower."""
+    link = sampler_of(lambda z: np.clip(ndtr(z), 1e-300, 1 - 1e-16), hg.Beta, name="link")
+    incoming = {"z": hg.Gaussian([8.4512], 0.0114), "out": hg.Beta([2.0], 1.0)}
+    answer = AutomaticOracle(precision=4e-6).ask(np.random.default_rng(0), link, incoming)
+    assert answer.n_evaluations < 50_000 and answer.label_noise.max() < 3e-4
+    assert answer.beliefs["z"].mean == pytest.approx(incoming["z"].mean, rel=1e-12)  # the likelihood is 1 there
 
 
 def test_noise_and_three_unknown_numbers_are_sampled():

@@ -30,6 +30,7 @@ __all__ = ["AutomaticOracle", "Route", "make_oracle"]
 _SHARPER = 0.01  # of the precision wished for: the errors of some hundred cells add up
 _FINEST, _COARSEST = 1e-10, 1e-4  # relative accuracy of quadrature: below, nothing is gained; above, nothing is saved
 _PLANE_CELLS = 2_000  # of a row with two unknown numbers: beyond some 0.4 million calls sampling is cheaper
+_SAMPLED = 3e-4  # relative standard error: sampling seldom ends below it, so what quadrature left there is not sampled
 _FEW_CHOICES = 4  # of discrete inputs, at which quadrature for each is no question of price
 _MOST_CHOICES = 4_096
 _TRIED = 2  # rows on which the two are compared
@@ -70,10 +71,10 @@ class Route:
     def _by_nodes(
         self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], cells: int | None = None
     ) -> Answer:
-        """By quadrature; rows that it could not resolve as wished are sampled too, and the better answer counts."""
+        """By quadrature; rows left worse than wished are sampled too if that can help, and the better answer counts."""
         oracle = quadrature_for(self.precision)
         answer = (oracle if cells is None else replace(oracle, max_cells=cells)).ask(rng, sampler, incoming)
-        wished = np.inf if self.precision is None else self.precision
+        wished = np.inf if self.precision is None else max(self.precision, _SAMPLED)
         left = np.flatnonzero(answer.failed | (answer.label_noise > wished))
         if not len(left):
             return answer
