@@ -27,12 +27,12 @@ def _ratio(text):
     return float(re.search(r"standard deviation is ([\d.e+-]+) times", text).group(1))
 
 
-def _said(build):
+def _said(build, **settings):
     model = hg.Model()
     build(model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        posterior = model.infer()
+        posterior = model.infer(**settings)
     assert posterior.converged
     return posterior, [str(w.message) for w in caught if issubclass(w.category, AccuracyWarning)]
 
@@ -92,7 +92,7 @@ def test_a_scale_times_a_vector_is_said_evidence_and_all():
         log_density += stats.t.logpdf(yi, 4.0, np.exp(u) * (w + a * xi), 1.0)
     log_z = np.log(np.exp(log_density).sum() * 0.1**3)
     assert posterior.log_evidence - log_z > 0.3
-    assert len(said) == 1 and float(re.search(r"evidence (-[\d.]+) nats", said[0]).group(1)) == pytest.approx(
+    assert said and float(re.search(r"evidence (-[\d.]+) nats", said[0]).group(1)) == pytest.approx(
         log_z - posterior.log_evidence, abs=0.12
     )
 
@@ -134,3 +134,69 @@ def test_gaussian_rows_beside_a_label_and_missing_entries_give_the_evidence_of_t
     log_density = stats.norm.logpdf(X, 0.3, 1.2) + stats.norm.logpdf(1.0, X, 0.7) + log_expit(X) + log_expit(-X)
     assert posterior.log_evidence == pytest.approx(_moments(log_density)[2], abs=0.02)
     assert said == []
+
+
+def _expected(log_density, *values):
+    """Means and standard deviations under a density on a grid."""
+    weight = np.exp(log_density - log_density.max())
+    weight /= weight.sum()
+    means = [np.sum(weight * v) for v in values]
+    return means, [np.sqrt(np.sum(weight * (v - m) ** 2)) for v, m in zip(values, means, strict=True)]
+
+
+def test_a_mode_that_the_run_missed_is_found_by_draws_that_follow_the_weight():
+    y = np.array([0.0835, -1.151, -2.666, -2.657])
+
+    def build(m):
+        a, b = m.gaussian("a", 1.8, sd=0.3), m.gaussian("b", -1.7, sd=1.0)
+        m.poisson("count", log_rate=0.7 * b, observed=0)
+        m.student_t("y", b + np.zeros(4), 1.0, 3.0, observed=y)
+        m.gaussian("far", abs(a - b), sd=0.3, observed=[7.257], censored=[True])
+
+    posterior, said = _said(build)
+    a, b = np.meshgrid(np.linspace(-3, 4, 351), np.linspace(-9, 9, 901), indexing="ij")
+    log_density = stats.norm.logpdf(a, 1.8, 0.3) + stats.norm.logpdf(b, -1.7) - np.exp(0.7 * b)
+    log_density += sum(stats.t.logpdf(v, 3.0, b) for v in y) + stats.norm.logsf(7.257, np.abs(a - b), 0.3)
+    log_z = np.log(np.exp(log_density).sum() * 0.02**2)
+    (_, mean), _ = _expected(log_density, a, b)
+    assert mean < -4.0 and posterior["b"].mean > 0
+    assert len(said) == 3
+    found = float(re.search(r"evidence \+([\d.e+]+) nats", said[0]).group(1))
+    assert found == pytest.approx(log_z - posterior.log_evidence, rel=0.05)  # printed with two digits
+
+
+def test_modes_behind_squares_that_signs_do_not_reach_are_found():
+    x = np.array([[1.3, -0.52], [-1.1, 1.4], [0.11, 0.68], [-1.5, -0.51]])
+    u = np.array([[-0.72, -1.6], [-0.23, -0.86], [-0.35, -0.93], [-0.15, -1.7]])
+    y, trials, wins = np.array([4.334, 4.712, -0.357, 5.593]), np.array([3, 5, 3, 6]), np.array([0, 1, 0, 2])
+    covariance = np.array([[2.356, -0.886], [-0.886, 0.838]])
+
+    def build(m):
+        b = m.gaussian("b", np.zeros(2), covariance=covariance)
+        m.laplace("y", (x @ b) ** 2, 1.0, observed=y)
+        m.binomial("wins", trials, logit=u @ b - 1.6, observed=wins)
+
+    posterior, said = _said(build, damping=0.4)
+    b = np.stack(np.meshgrid(np.linspace(-6, 6, 601), np.linspace(-4, 4, 401), indexing="ij"), axis=-1)
+    log_density = stats.multivariate_normal(np.zeros(2), covariance).logpdf(b)
+    log_density += stats.laplace.logpdf(y, (b @ x.T) ** 2).sum(axis=-1)
+    log_density += stats.binom.logpmf(wins, trials, 1 / (1 + np.exp(1.6 - b @ u.T))).sum(axis=-1)
+    _, sds = _expected(log_density, b[..., 0], b[..., 1])
+    largest = (sds / posterior["b"].sd).max()
+    assert largest > 2
+    assert len(said) == 1 and _ratio(said[0]) == pytest.approx(largest, rel=0.1)
+
+
+def test_vectors_and_scales_that_nothing_speaks_of_keep_nobody_from_looking():
+    def build(m):
+        a = m.gaussian("a", 0.14, sd=1.0)
+        m.gaussian("unused", np.zeros(2), covariance=np.eye(2))
+        m.gamma("t", 3.0, 1.0)
+        m.constrain((a * np.ones(2)) ** 2 > -0.39)
+        m.ordinal("y", a**2, [-1.0, 0.2, 1.5], link="logit", observed=1)
+
+    posterior, said = _said(build)
+    log_density = stats.norm.logpdf(X, 0.14) + np.log(1 / (1 + np.exp(X**2 - 0.2)) - 1 / (1 + np.exp(X**2 + 1.0)))
+    _, sd, _ = _moments(log_density)
+    assert sd / posterior["a"].sd > 1.15
+    assert len(said) == 1 and _ratio(said[0]) == pytest.approx(sd / posterior["a"].sd, abs=0.08)

@@ -10,47 +10,32 @@ belief, and compares the moments. Functions of unknowns are followed through to 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.engine.blocks.dense import DenseSystem
-from heliograph.engine.blocks.records import known_log_density_at
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.curved import Curved, curved_sites
-from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Snapshot, Tables
-from heliograph.engine.weighed_plates import Drawn, Portion, said_of, scalar_form
-from heliograph.factors import AbsoluteValue, Prior, Product, Square
+from heliograph.engine.weighed_plates import scalar_form
+from heliograph.engine.weighed_rounds import weigh
+from heliograph.factors import Prior
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
 
 __all__ = ["bent_beliefs", "weighed_beliefs"]
 
-_SEED = 0  # of the draws, which are the check's own: the same run says the same
 _MOST_UNKNOWN = 20  # numbers: with more of them the draws would have to be many
 _MOST_ROWS = 200  # of factors: beyond them each says little, and looking would cost more than the run
-_DRAWS = 1000  # of each portion
-_EVALUATIONS = 100_000  # of factors, at most
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
 _NATS = 0.2  # of the evidence
 _NOISE = 1.5  # over the root of the effective number of draws
-_WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in as many draws as are of the belief
-_MOST_MIRRORED = 3  # blocks whose signs are turned, each by itself and all at once
+_SIGMAS = 3.0  # standard errors of the evidence of the draws
 _LOW = 0.03  # of the draws: with an effective number below this nothing was found out
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
-
-
-class _Weighed(NamedTuple):
-    """Draws, and the logarithms of their weights under the belief and under the model."""
-
-    drawn: Drawn
-    log_own: np.ndarray
-    log_model: np.ndarray
-    complete: bool  # whether the weights hold the whole model, so that their mean is its evidence
 
 
 def bent_beliefs(
@@ -87,21 +72,21 @@ def weighed_beliefs(
     if not all(tables.belief(node).proper.all() for node in others):
         return None
     with np.errstate(all="ignore"):
-        weighed = _weigh(compiled, tables, others)
+        weighed = weigh(compiled, tables, others, [scalar_form(p) for p in _plates(compiled)])
     if weighed is None or not np.isfinite(weighed.log_model).any():
         return None
-    n = len(weighed.log_model)
-    weight, own = (np.exp(w - logsumexp(w)) for w in (weighed.log_model, weighed.log_own))
-    effective = 1.0 / np.sum(weight**2)
     named = [n for n in compiled.graph.nodes if n.given and n.position in weighed.drawn.values]
+    names = ", ".join(n.name for n in named[:3])
+    n, effective = len(weighed.log_model), weighed.effective
     if effective < _LOW * n:
-        return None
+        return [Curved(names, np.nan, np.nan)]
+    weight, own = (np.exp(w - logsumexp(w)) for w in (weighed.log_model, weighed.log_own))
     limit = _OFF + _NOISE / np.sqrt(effective)
     found = [_judge(node, weighed.drawn.values[node.position], weight, own, limit) for node in named]
     off = float(logsumexp(weighed.log_model) - np.log(n)) - log_evidence() if weighed.complete else 0.0
     judged = [c for c in found if c is not None]
-    if not judged and abs(off) > _NATS + _NOISE / np.sqrt(effective):
-        judged = [Curved(", ".join(n.name for n in named[:3]), 1.0, 0.0)]
+    if not judged and abs(off) > _NATS + _SIGMAS * np.sqrt(1.0 / effective - 1.0 / n):
+        judged = [Curved(names, 1.0, 0.0)]
     return [c._replace(evidence=off) for c in judged]
 
 
@@ -110,7 +95,8 @@ def _others(compiled: CompiledModel) -> list[Node] | None:
     """The unknowns to draw that are in no block; None where the model is too large, or of a kind that is not looked at."""
     inside = {e.node for b in compiled.blocks for e in b.plate.edges.values()} | compiled.hidden
     inside |= compiled.late  # nothing depends on what is not heard of before it is read
-    free = [n for n in compiled.graph.nodes if not n.fully_observed and n.position not in inside]
+    nodes = compiled.graph.nodes
+    free = [n for n in nodes if not n.fully_observed and n.position not in inside and not _unused(compiled, n)]
     numbers = [n for n in free if n.family in (Gaussian, Gamma, Beta)]
     n_numbers = sum(n.size for n in numbers) + sum(b.factor.block.n_columns for b in compiled.blocks)
     fine = all(isinstance(b.factor.system, DenseSystem) and b.factor.refused is None for b in compiled.blocks)
@@ -122,8 +108,16 @@ def _others(compiled: CompiledModel) -> list[Node] | None:
 
 
 def _plates(compiled: CompiledModel) -> list[Plate]:
-    """The plates besides the blocks."""
-    return [p for p in compiled.graph.plates if not isinstance(compiled.plates[p.position], BlockPlate)]
+    """The plates besides the blocks, and besides the priors of what nothing else speaks of."""
+    plates = [p for p in compiled.graph.plates if not isinstance(compiled.plates[p.position], BlockPlate)]
+    nodes = compiled.graph.nodes
+    return [p for p in plates if not (isinstance(p.factor, Prior) and _unused(compiled, nodes[p.edges["x"].node]))]
+
+
+def _unused(compiled: CompiledModel, node: Node) -> bool:
+    """Whether nothing but its prior speaks of a node."""
+    meets = compiled.graph.edges_of(node.position)
+    return len(meets) == 1 and isinstance(meets[0][0].factor, Prior)
 
 
 def _worth_a_look(compiled: CompiledModel, tables: Tables) -> bool:
@@ -164,46 +158,6 @@ def _is_strong(plate: Plate, port: str, node: Node, tables: Tables) -> bool:
     variance = tables.belief(node).variance[edge.entries(plate.size)[: len(sent)]]
     with np.errstate(invalid="ignore"):  # nothing times an infinite variance
         return bool((np.abs(sent) * variance > _STRONG).any())
-
-
-# ---- draws and weights --------------------------------------------------------------------------------------------------
-def _weigh(compiled: CompiledModel, tables: Tables, others: list[Node]) -> _Weighed | None:
-    plates = [scalar_form(p) for p in _plates(compiled)]
-    rng = np.random.default_rng(_SEED)
-    d = sum(b.factor.block.n_columns for b in compiled.blocks) + sum(o.size for o in others)
-    wide = Portion(float(np.sqrt(1.0 + _WIDER / np.sqrt(d))))
-    portions = [Portion(1.0), wide, *_mirrored(compiled, plates)]
-    n = min(_DRAWS * len(portions), _EVALUATIONS // max(sum(p.size for p in plates), 1))
-    drawn = Drawn(compiled.graph, n, portions)
-    for node in others:
-        drawn.add_node(node, tables.belief(node), rng)
-    for block in compiled.blocks:
-        joint = block.joint(tables)
-        if joint is None or joint.solution.n_free != block.factor.block.n_columns:
-            return None
-        drawn.add_block(block.factor.block, joint.solution, rng)
-    log_model, complete = np.zeros(n), True
-    for plate in plates:
-        said = said_of(plate, tables, drawn, plate.position in compiled.learning_plates)
-        if said is None:
-            return None
-        log_model += said.log_density
-        complete = complete and said.complete
-    drawn.redraw_ends(rng, plates)
-    log_belief, mixed = drawn.log_densities()
-    for block in drawn.blocks:
-        log_model += known_log_density_at(block.block.known, block.base) + block.block.log_constant
-    return _Weighed(drawn, log_belief - mixed, np.where(np.isnan(log_model), -np.inf, log_model) - mixed, complete)
-
-
-def _mirrored(compiled: CompiledModel, plates: list[Plate]) -> list[Portion]:
-    """Draws at the other sign, where products, squares or magnitudes may make that as good: of each block, and of all."""
-    if not any(isinstance(p.factor, (Product, ScoredProduct, Square, AbsoluteValue)) for p in plates):
-        return []
-    blocks = [b.factor.block for b in compiled.blocks]
-    own = [k for k, b in enumerate(blocks) if any(compiled.graph.nodes[node].given for node in b.base)][:_MOST_MIRRORED]
-    signs = [frozenset([k]) for k in own] + ([frozenset(own)] if len(own) > 1 else [])
-    return [Portion(1.0, sign) for sign in signs]
 
 
 # ---- judging ------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,21 +17,11 @@ from heliograph.engine.tables import Tables
 from heliograph.factors import Factor, Prior, Product
 from heliograph.families import Beta, Family, Gamma, Gaussian
 from heliograph.graph.records import Graph, Node, Plate
-from heliograph.numerics.special import logsumexp
 
-__all__ = ["BlockDraws", "Drawn", "Portion", "Said", "said_of", "scalar_form"]
+__all__ = ["BlockDraws", "Drawn", "Said", "said_of", "scalar_form"]
 
 _TINY = 1e-300
 _NUMBERS = (Gaussian, Gamma, Beta)
-
-
-class Portion(NamedTuple):
-    """How some of the draws are made."""
-
-    width: float  # deviations of the belief
-    mirrored: frozenset[int] = (
-        frozenset()
-    )  # numbers of blocks whose draws are reflected at 0, where another mode may be
 
 
 class Said(NamedTuple):
@@ -45,14 +34,11 @@ class Said(NamedTuple):
 class BlockDraws:
     """Draws of the base scalars of one block; some of them are functions of others, and are put in when these are known."""
 
-    def __init__(self, block: Block, solution: Any, rng: np.random.Generator, scale: np.ndarray) -> None:
-        """`scale` is the width of every draw, negative where it is reflected."""
-        self.block, self.mean, self.root = block, solution.mean, solution.root
-        n = len(scale)
-        z = rng.standard_normal((len(self.mean), n)) * np.abs(scale)
-        self.base = np.sign(scale) * (self.mean[:, None] + self.root @ z)
-        self.free = np.ones(len(self.mean), dtype=bool)
-        self.log_redrawn = np.zeros(n)  # log density of what was drawn given the rest
+    def __init__(self, block: Block, base: np.ndarray) -> None:
+        """`base` (N, S) are the scalars."""
+        self.block, self.base = block, base
+        self.free = np.ones(len(base), dtype=bool)
+        self.log_redrawn = np.zeros(base.shape[1])  # log density of what was drawn given the rest
 
     def of(self, node: int, dimension: int | None) -> np.ndarray:
         """Draws (m, S) of the entries of a node, (m, d, S) of vectors."""
@@ -91,51 +77,28 @@ class BlockDraws:
                 abs(a[row, end])
             )
 
-    def log_densities(self, scales: Sequence[float]) -> list[np.ndarray]:
-        """``log`` density of the base scalars that were drawn, under a belief of each width, reflected where that is negative."""
-        root = self.root[self.free]
-        lower = np.linalg.cholesky(root @ root.T)
-        z, centre = (np.linalg.solve(lower, v) for v in (self.base[self.free], self.mean[self.free, None]))
-        d = len(lower)
-        constant = -0.5 * d * np.log(2 * np.pi) - np.log(np.diag(lower)).sum() + self.log_redrawn
-        far = [np.sum((np.sign(s) * z - centre) ** 2, axis=0) / s**2 for s in scales]
-        return [constant - 0.5 * f - d * np.log(abs(s)) for s, f in zip(scales, far, strict=True)]
-
 
 class Drawn:
-    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors; the first portion is of the belief."""
+    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors."""
 
-    def __init__(self, graph: Graph, n: int, portions: Sequence[Portion]) -> None:
-        self.graph, self.n, self.portions = graph, n, portions
-        self.portion = np.repeat(np.arange(len(portions)), -(-n // len(portions)))[:n]  # (S,)
+    def __init__(self, graph: Graph, n: int) -> None:
+        self.graph, self.n = graph, n
         self.values: dict[int, np.ndarray] = {}
         self.blocks: list[BlockDraws] = []
         self._at: dict[int, BlockDraws] = {}
-        self._alone: dict[int, list[np.ndarray]] = {}  # log densities of nodes in no block
+        self.alone: dict[int, np.ndarray] = {}  # nodes in no block that are no function of others: entries not observed
 
-    def add_node(self, node: Node, belief: Family, rng: np.random.Generator) -> None:
-        """Draw a node by itself; entries that were observed are what they are."""
-        free = ~belief.is_point
-        values = np.empty((node.size, self.n))
-        values[~free] = belief.mean[~free, None]
-        beliefs = [belief[np.flatnonzero(free)] ** (1.0 / p.width**2) for p in self.portions]
-        counts = np.bincount(self.portion, minlength=len(beliefs)).tolist()
-        drawn = np.concatenate([b.sample(rng, n) for b, n in zip(beliefs, counts, strict=True)])
-        values[free] = drawn.T if node.family is Gaussian else np.maximum(drawn.T, _TINY)
+    def add_node(self, node: Node, values: np.ndarray, free: np.ndarray) -> None:
+        """Take a node that was drawn by itself; `free` are the entries that were not observed."""
+        self.alone[node.position] = free
         self.values[node.position] = values
-        at = values[free].T
-        self._alone[node.position] = [b.log_density(at).sum(axis=1) for b in beliefs]
 
-    def add_block(self, block: Block, solution: Any, rng: np.random.Generator) -> None:
-        """Draw the base scalars of one more block."""
-        made = BlockDraws(block, solution, rng, np.array(self._scales(len(self.blocks)))[self.portion])
+    def add_block(self, block: Block, base: np.ndarray) -> None:
+        """Take the base scalars of one more block."""
+        made = BlockDraws(block, base)
         self.blocks.append(made)
         self._at |= dict.fromkeys(block.rows, made)
         self._refresh(made)
-
-    def _scales(self, block: int) -> list[float]:
-        """The width of every portion, negative where this block is reflected."""
-        return [-p.width if block in p.mirrored else p.width for p in self.portions]
 
     def _refresh(self, block: BlockDraws) -> None:
         for node in block.block.rows:
@@ -151,12 +114,10 @@ class Drawn:
             drawn.redraw_ends(rng, np.any(met, axis=0) if met else np.zeros(len(drawn.base), dtype=bool))
             self._refresh(drawn)
 
-    def log_densities(self) -> tuple[np.ndarray, np.ndarray]:
-        """``log`` density of all that was drawn, under the belief and under the mixture that it was drawn from."""
-        parts = [*self._alone.values(), *(b.log_densities(self._scales(k)) for k, b in enumerate(self.blocks))]
-        each = [sum((p[k] for p in parts), np.zeros(self.n)) for k in range(len(self.portions))]
-        share = np.log(np.bincount(self.portion, minlength=len(each)) / self.n)
-        return each[0], logsumexp(np.array(each) + share[:, None], axis=0)
+    @property
+    def log_redrawn(self) -> np.ndarray:
+        """``log`` density of what was drawn given the rest."""
+        return sum((b.log_redrawn for b in self.blocks), np.zeros(self.n))
 
     def put(self, node: int, entries: np.ndarray, values: np.ndarray) -> bool:
         """Record the values of a function; False where that cannot be."""
@@ -168,7 +129,7 @@ class Drawn:
             return True
         if len(entries) != self.graph.nodes[node].size or self.graph.nodes[node].observed is not None:
             return False
-        self._alone.pop(node, None)
+        self.alone.pop(node, None)
         self.values[node] = np.empty_like(values)
         self.values[node][entries] = values
         return True
@@ -202,10 +163,10 @@ def said_of(plate: Plate, tables: Tables, drawn: Drawn, learned: bool) -> Said |
             incoming[port] = type_of(drawn.graph, edge.node).point_mass(at[port])
             continue
         incoming[port] = tables.incoming(tables.graph.plates[plate.position], port, None)[rows]
-        exact = _summed_exactly(drawn.graph, plate, port)
-        if not exact and type_of(drawn.graph, edge.node).discrete and len(drawn.graph.edges_of(edge.node)) > 1:
+        summed = _summed(drawn.graph, plate, port)
+        if summed is None and type_of(drawn.graph, edge.node).discrete and len(drawn.graph.edges_of(edge.node)) > 1:
             return None  # messages to categories hold what these rows said of them, too
-        seen = seen and exact
+        seen = seen and bool(summed)
     factor = plate.factor
     if isinstance(factor, Prior) and factor.fixed is not None:
         factor = Prior(factor.fixed[rows])
@@ -230,18 +191,23 @@ def _undrawn(plate: Plate, tables: Tables, drawn: Drawn) -> Said:
     )
 
 
-def _summed_exactly(graph: Graph, plate: Plate, port: str) -> bool:
-    """Whether an unknown that was not drawn is met by one row of the plate, and by one other factor, which is its prior."""
+def _summed(graph: Graph, plate: Plate, port: str) -> bool | None:
+    """Whether an unknown that was not drawn is met by one row of the plate, and by one other factor that is its prior.
+
+    False: that one is of another kind, so that the sum is right but for a constant. None: there are others.
+    """
     edge = plate.edges[port]
     if graph.nodes[edge.node].fully_observed:
         return True
     meets = graph.edges_of(edge.node)
     others = [p for p, _ in meets if p.position != plate.position]
     if len(meets) != 2 or len(others) != 1 or others[0].parts is not None:
-        return False
-    made = others[0].edges.get(others[0].factor.child)
+        return None
     known = all(graph.nodes[e.node].fully_observed for e in others[0].edges.values() if e.node != edge.node)
-    return made is not None and made.node == edge.node and edge.unique and not edge.shared and known
+    if not (edge.unique and not edge.shared and known):
+        return None
+    made = others[0].edges.get(others[0].factor.child)
+    return made is not None and made.node == edge.node
 
 
 def type_of(graph: Graph, node: int) -> type[Family]:

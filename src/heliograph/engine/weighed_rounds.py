@@ -1,0 +1,173 @@
+# pyright: basic
+"""Draws of the unknowns of a small model, weighed by the model itself, in rounds that follow the draws that weigh most.
+
+The first round draws from the belief, and from what may see what the belief does not: wider, reflected at 0 where signs may not
+matter, and from what is known without the factors that are not Gaussian. Where few of these draws count, kernels are put around
+those that do, and so on for a few rounds, as in population Monte Carlo (Cappe et al. 2004).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heliograph.engine.blocks.records import known_log_density_at
+from heliograph.engine.compiled import CompiledModel
+from heliograph.engine.forms.scored_product import ScoredProduct
+from heliograph.engine.tables import Tables
+from heliograph.engine.weighed_plates import Drawn, said_of
+from heliograph.engine.weighed_proposals import Kernels, Mixture, Portion
+from heliograph.factors import AbsoluteValue, Prior, Product, Square
+from heliograph.families import Family
+from heliograph.graph.records import Node, Plate
+from heliograph.numerics.special import logsumexp
+
+__all__ = ["Weighed", "weigh"]
+
+_SEED = 0  # of the draws, which are the check's own: the same run says the same
+_DRAWS = 1000  # of each portion
+_EVALUATIONS = 100_000  # of factors, at most
+_WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in as many draws as are of the belief
+_MOST_MIRRORED = 3  # blocks whose signs are turned, each by itself and all at once
+_ROUNDS = 5  # of draws around those that weigh most, while few of them count
+_MORE = 3  # times as many draws in such a round
+_DEFENCE = 8  # one in so many of these is drawn as the first were
+_ENOUGH = 0.15  # of the draws: with an effective number above this there is no need of another round
+_FEWEST = 60  # draws that kernels are put around
+_LEAST_POWER = 1e-3
+_SHARE = 1e-3  # of the belief's precision that is left where nothing else is known: 30 of its deviations
+
+
+class Weighed(NamedTuple):
+    """Draws, and the logarithms of their weights under the belief and under the model."""
+
+    drawn: Drawn
+    log_own: np.ndarray
+    log_model: np.ndarray
+    complete: bool  # whether the weights hold the whole model, so that their mean is its evidence
+
+    @property
+    def effective(self) -> float:
+        """The number of draws that count."""
+        return _effective(self.log_model)
+
+    def tempered(self) -> np.ndarray:
+        """Weights, evened out until some draws count."""
+        log_weight = np.where(np.isfinite(self.log_model), self.log_model, -np.inf)
+        power = 1.0
+        while power > _LEAST_POWER and _effective(power * log_weight) < _FEWEST:
+            power *= 0.7
+        weight = np.exp(power * log_weight - logsumexp(power * log_weight))
+        return weight / weight.sum()
+
+
+def _effective(log_weight: np.ndarray) -> float:
+    """``(sum w)^2 / sum w^2``."""
+    return float(np.exp(2.0 * logsumexp(log_weight) - logsumexp(2.0 * log_weight)))
+
+
+class _Look(NamedTuple):
+    """What every round of draws needs."""
+
+    compiled: CompiledModel
+    tables: Tables
+    plates: list[Plate]
+    beliefs: dict[int, Family]  # of the nodes in no block
+    first: list[Portion]  # the belief, and what is drawn beside it
+
+    @property
+    def n_most(self) -> int:
+        """Draws of one round, at most."""
+        return _EVALUATIONS // max(sum(p.size for p in self.plates), 1)
+
+    def weigh(self, rng: np.random.Generator, mixture: Mixture) -> Weighed | None:
+        """Draw, and weigh; None where a plate cannot say what it says of draws."""
+        compiled, blocks = self.compiled, [b.factor.block for b in self.compiled.blocks]
+        drawn = mixture.draw(rng, compiled.graph, blocks, self.beliefs)
+        log_model, complete = np.zeros(drawn.n), True
+        for plate in self.plates:
+            said = said_of(plate, self.tables, drawn, plate.position in compiled.learning_plates)
+            if said is None:
+                return None
+            log_model += said.log_density
+            complete = complete and said.complete
+        drawn.redraw_ends(rng, self.plates)
+        for block in drawn.blocks:
+            log_model += known_log_density_at(block.block.known, block.base) + block.block.log_constant
+        mixed = mixture.log_density(drawn)
+        log_model = np.where(np.isnan(log_model), -np.inf, log_model) - drawn.log_redrawn - mixed
+        return Weighed(drawn, self.first[0].log_density(drawn) - mixed, log_model, complete)
+
+
+def weigh(compiled: CompiledModel, tables: Tables, others: list[Node], plates: list[Plate]) -> Weighed | None:
+    """Draws of the belief and beside it; then, while few of them count, of kernels around those that do."""
+    beliefs = {n.position: tables.belief(n) for n in others}
+    portions = _portions(compiled, tables, beliefs, plates)
+    if portions is None:
+        return None
+    look = _Look(compiled, tables, plates, beliefs, portions)
+    rng = np.random.default_rng(_SEED)
+    each = min(_DRAWS, look.n_most // len(portions))
+    found = look.weigh(rng, Mixture(portions, [each] * len(portions)))
+    for _ in range(_ROUNDS):
+        if found is None or found.effective > _ENOUGH * found.drawn.n or not np.isfinite(found.log_model).any():
+            break
+        kernels = Kernels(rng, found.drawn, found.tempered())
+        n = min(_DRAWS * _MORE, look.n_most)
+        numbers = [n // (_DEFENCE * len(portions))] * len(portions)
+        found = look.weigh(rng, Mixture([*portions, kernels], [*numbers, n - sum(numbers)]))
+    return found
+
+
+def _portions(
+    compiled: CompiledModel, tables: Tables, beliefs: dict[int, Family], plates: list[Plate]
+) -> list[Portion] | None:
+    """The belief, a wider one, what is known without the factors besides the blocks, and the belief reflected at 0."""
+    solved = []
+    for block in compiled.blocks:
+        joint = block.joint(tables)
+        if joint is None or joint.solution.n_free != block.factor.block.n_columns:
+            return None
+        solved.append((joint.solution.mean, joint.solution.root))
+    d = sum(len(mean) for mean, _ in solved) + sum(b.size for b in beliefs.values())
+    width = float(np.sqrt(1.0 + _WIDER / np.sqrt(d)))
+    wide = {k: b ** (1.0 / width**2) for k, b in beliefs.items()}
+    apart = [_apart(b.factor.system, mean, root) for b, (mean, root) in zip(compiled.blocks, solved, strict=True)]
+    return [
+        Portion(solved, beliefs),
+        Portion([(mean, width * root) for mean, root in solved], wide),
+        Portion(apart, {k: _prior(compiled, tables, k, wide[k]) for k in beliefs}),
+        *(Portion(mirrored, beliefs) for mirrored in _mirrored(compiled, plates, solved)),
+    ]
+
+
+def _apart(system: Any, mean: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A block without what other factors say, but for a small share of its belief that keeps it proper."""
+    inverse = np.linalg.inv(root)
+    precision = _SHARE * inverse.T @ inverse
+    shift = system.shift + precision @ mean
+    lower = np.linalg.cholesky(system.precision + precision)
+    apart = np.linalg.inv(lower).T
+    return apart @ (apart.T @ shift), apart
+
+
+def _prior(compiled: CompiledModel, tables: Tables, node: int, wide: Family) -> Family:
+    """A node's own prior, where it has a proper one."""
+    for plate, port in compiled.graph.edges_of(node):
+        if isinstance(plate.factor, Prior):
+            sent = tables.sent[plate.position, port]
+            return sent if sent.proper.all() and sent.size == wide.size else wide
+    return wide
+
+
+def _mirrored(
+    compiled: CompiledModel, plates: list[Plate], solved: list[tuple[np.ndarray, np.ndarray]]
+) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """Draws at the other sign, where products, squares or magnitudes may make that as good: of each block, and of all."""
+    if not any(isinstance(p.factor, (Product, ScoredProduct, Square, AbsoluteValue)) for p in plates):
+        return []
+    blocks = [b.factor.block for b in compiled.blocks]
+    own = [k for k, b in enumerate(blocks) if any(compiled.graph.nodes[node].given for node in b.base)][:_MOST_MIRRORED]
+    signs = [frozenset([k]) for k in own] + ([frozenset(own)] if len(own) > 1 else [])
+    return [[(-mean if k in s else mean, root) for k, (mean, root) in enumerate(solved)] for s in signs]
