@@ -4,7 +4,7 @@ Everything that a user needs is here: `Model` to write a model, `factor` to make
 to run it, `Posterior` for the result, and the families of messages. docs/architecture.md shows the rooms behind it.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata as _metadata
 
 from heliograph import errors
 from heliograph.engine import (
@@ -53,8 +53,8 @@ from heliograph.graph import Symbol, Variable
 from heliograph.graph.joining import concatenate, stack
 
 try:
-    __version__ = version("heliograph")
-except PackageNotFoundError:  # run from a source tree that was never installed
+    __version__ = _metadata.version("heliograph")
+except _metadata.PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0+unknown"
 
 __all__ = [

@@ -235,9 +235,10 @@ class Learned:
         return answered(rows, statement)
 
     def _say(self, what: str) -> None:
-        """Warn, once."""
-        if what not in self._said:
-            self._said.add(what)
+        """Warn, once: the same words with other numbers are no news."""
+        words = "".join(c for c in what if not c.isdigit())
+        if words not in self._said:
+            self._said.add(words)
             warnings.warn(what, OracleWarning, stacklevel=6)
 
     # ---- what a factor needs ------------------------------------------------------------------------------------
