@@ -1,34 +1,43 @@
 """The modelling language as a user sees it: one class with a method for every kind of variable and statement.
 
-What each method does is in `graph.language`, a file per subject; here are its name, its arguments and what it promises.
+Most methods are functions of `graph.language`, a file per subject, which say what they take, promise and do. `word` and
+`statement` make methods of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heliograph.errors import ModelError
 from heliograph.factors import Factor
 from heliograph.families import Family
-from heliograph.graph import count_words, noise_words, structures
 from heliograph.graph.data import Data
 from heliograph.graph.draft import Draft
 from heliograph.graph.draw import draw_graph, render_dot, render_html, render_line, render_png, render_summary
 from heliograph.graph.gates import gate_lines, when
 from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal, wishart
-from heliograph.graph.language import continuous, counts, discrete, functions, linear, noise, statements
-from heliograph.graph.language.children import Entries, from_message
-from heliograph.graph.language.continuous import Around
-from heliograph.graph.language.noise import Censoring
-from heliograph.graph.language.spread import Spread
+from heliograph.graph.language import (
+    chains,
+    continuous,
+    counts,
+    discrete,
+    functions,
+    lifetimes,
+    linear,
+    noise,
+    ordered,
+    processes,
+    statements,
+)
+from heliograph.graph.language.children import Entries
+from heliograph.graph.language.mixture import mixture
 from heliograph.graph.observing import give, name_data
-from heliograph.graph.other_words import as_known, no_attribute
-from heliograph.graph.quantity import Argument
+from heliograph.graph.other_words import no_attribute
 from heliograph.graph.records import Graph
-from heliograph.graph.structures import chain, gp, mixture
 from heliograph.graph.variable import Variable, build, state
+from heliograph.graph.words import statement, word
 
 __all__ = ["Builder"]
 
@@ -62,149 +71,59 @@ class Builder:
         return self.draft.graph
 
     # ---- continuous variables -----------------------------------------------------------------------------------
-    def gaussian(
-        self,
-        name: str,
-        mean: Argument = 0.0,
-        variance: Argument | None = None,
-        *,
-        sd: Argument | None = None,
-        precision: Argument | None = None,
-        covariance: Any = None,
-        size: Any = None,
-        observed: Any = None,
-        missing: Any = None,
-        censored: Any = None,
-        until: Any = None,
-    ) -> Variable:
-        """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
-
-        `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
-        `precision` may be a Gamma variable, or a matrix (of numbers, or a `wishart`) for a vector. Observed values may be
-        `censored` or known up to `until`, as in `exponential`.
-        """
-        spread = Spread(variance, sd, precision, covariance)
-        if censored is not None or until is not None:
-            entries = Entries(size, observed, missing)
-            return build(self, noise.censored_gaussian, name, mean, spread, entries, Censoring(censored, until))
-        return build(self, continuous.gaussian, name, mean, spread, Entries(size, observed, missing))
-
-    def gamma(
-        self,
-        name: str,
-        shape: Argument,
-        rate: Argument | None = None,
-        *,
-        size: Any = None,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A Gamma variable (shape, rate); `rate` may be a Gamma variable (compound gamma)."""
-        return build(self, continuous.gamma, name, shape, rate, Entries(size, observed, missing))
-
-    def beta(
-        self,
-        name: str,
-        a: Argument | None = None,
-        b: Argument | None = None,
-        *,
-        mean: Argument | None = None,
-        concentration: Any = None,
-        size: Any = None,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A Beta variable with fixed `a` and `b`, or with a `mean` (a number or a Beta variable) and a `concentration`.
-
-        A mean m and a concentration k are ``a = m k`` and ``b = (1 - m) k``; k is a number or a hyper-parameter.
-        """
-        around = Around(a, b, mean, as_known(self, concentration))
-        return build(self, continuous.beta, name, around, Entries(size, observed, missing))
-
-    def variable(self, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Variable:
-        """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
-        return build(self, from_message, name, prior, (Family,), Entries(None, observed, missing))
+    gaussian = word(continuous.gaussian, "variance", "sd")
+    gamma = word(continuous.gamma)
+    beta = word(continuous.beta, "concentration")
+    variable = word(continuous.variable)
+    student_t = word(noise.student_t, "scale", "dof")
+    laplace = word(noise.laplace, "scale")
+    uniform = word(noise.uniform)
+    truncated_gaussian = statement(lifetimes.truncated_gaussian, "variance", "sd")
 
     # ---- structures: what arranges variables ----------------------------------------------------------------------
-    chain = chain
-    mixture = mixture
+    mixture = word(mixture, "variance", "sd")
+    gp = word(processes.gp)
     when = when
+
+    def chain(
+        self,
+        name: str,
+        n: int,
+        start: Family | Callable[[], Any],
+        step: Callable[..., Any],
+        *,
+        observed: Any = None,
+        missing: Any = None,
+    ) -> Variable:
+        """A variable of n entries along its first axis, each made from the one before (or the several before) by `step`.
+
+        `start` is a message, or a function that makes the first entry; `step` a function of the entry before (and of those
+        before that: as many as it has arguments, the latest first). Both call a builder with the chain's name, once for all:
+        ``model.chain("x", 1000, hg.Gaussian(0.0, 1.0), lambda before: model.gaussian("x", 0.9 * before, variance=0.19))``.
+        """
+        entries = Entries(None, observed, missing)
+        return build(self, chains.chain, name, n, start, step, lambda x: Variable(self, x.node, x.index), entries)
 
     # ---- hyper-parameters: numbers to be integrated over --------------------------------------------------------
     half_normal, half_cauchy, log_normal, flat = half_normal, half_cauchy, log_normal, flat
-    lkj, wishart, gp = lkj, wishart, gp
+    lkj, wishart = lkj, wishart
 
-    # ---- discrete variables and counts --------------------------------------------------------------------------
-    def bernoulli(
-        self,
-        name: str,
-        p: Argument | None = None,
-        *,
-        logit: Variable | None = None,
-        probit: Variable | None = None,
-        given: Variable | Sequence[Variable] | None = None,
-        size: Any = None,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian).
-
-        With `given`, a Bernoulli or Categorical variable or several, `p` is a table of numbers with an axis for each of them.
-        """
-        return build(self, discrete.bernoulli, name, p, logit, probit, given, Entries(size, observed, missing))
-
-    def categorical(
-        self,
-        name: str,
-        p: Argument | None = None,
-        *,
-        given: Variable | Sequence[Variable] | None = None,
-        logits: Variable | None = None,
-        size: Any = None,
-        observed: Any = None,
-        missing: Any = None,
-    ) -> Variable:
-        """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
-
-        With `given`, a Categorical or Bernoulli variable, `p` is a table whose row k holds the probabilities when `given` is
-        k; with several variables it has an axis for each of them before its last. With `logits`, Gaussian scores along the
-        last axis, probabilities are their softmax.
-        """
-        entries = Entries(size, observed, missing)
-        if logits is not None and p is None and given is None:
-            return build(self, counts.softmax, name, logits, entries)
-        if p is None or logits is not None:
-            raise ModelError(f"variable {name!r}: a Categorical needs exactly one of p and logits=")
-        return build(self, discrete.categorical, name, p, given, entries)
-
-    def dirichlet(
-        self, name: str, concentration: Argument, *, size: Any = None, observed: Any = None, missing: Any = None
-    ) -> Variable:
-        """A Dirichlet variable with fixed concentration (last axis: categories)."""
-        return build(self, discrete.dirichlet, name, concentration, Entries(size, observed, missing))
-
-    # ---- noise, counts and lifetimes ----------------------------------------------------------------------------
-    student_t, laplace, uniform = noise_words.student_t, noise_words.laplace, noise_words.uniform
-    exponential, weibull = noise_words.exponential, noise_words.weibull
-    truncated_gaussian = noise_words.truncated_gaussian
-    poisson, binomial, negative_binomial = count_words.poisson, count_words.binomial, count_words.negative_binomial
-    multinomial, ordinal = count_words.multinomial, count_words.ordinal
+    # ---- discrete variables, counts and lifetimes -----------------------------------------------------------------
+    bernoulli = word(discrete.bernoulli)
+    categorical = word(discrete.categorical)
+    dirichlet = word(discrete.dirichlet)
+    ordinal = word(ordered.ordinal)
+    poisson = statement(counts.poisson)
+    binomial = statement(counts.binomial)
+    negative_binomial = statement(counts.negative_binomial, "dispersion")
+    multinomial = statement(counts.multinomial)
+    exponential = word(lifetimes.exponential)
+    weibull = statement(lifetimes.weibull, "shape")
 
     # ---- variables from variables -------------------------------------------------------------------------------
-    exp, log, sigmoid = structures.exp, structures.log, structures.sigmoid
-    maximum, minimum = structures.maximum, structures.minimum
-
-    def between(self, x: Variable, lower: Any, upper: Any) -> Variable:
-        """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
-        return build(self, functions.between, x, lower, upper)
-
-    def select(self, switch: Variable, a: Argument, b: Argument) -> Variable:
-        """``a`` where the Bernoulli `switch` is 1, else ``b``."""
-        return build(self, functions.select, switch, a, b)
-
-    def stack(self, x: Variable) -> Variable:
-        """The last axis of scalar Gaussian variables as one vector, so that their posterior is joint."""
-        return build(self, linear.stack, x)
+    exp, log, sigmoid = word(functions.exp), word(functions.log), word(functions.sigmoid)
+    maximum, minimum = word(functions.maximum), word(functions.minimum)
+    between, select, stack = word(functions.between), word(functions.select), word(linear.stack)
 
     def _black_box(self, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Any:
         """The output of a black-box factor (a tuple of several), which calls this when it is called on variables."""
@@ -216,17 +135,9 @@ class Builder:
         return (first, *(build(self, functions.further_output, first, port, values) for port, values in rest))
 
     # ---- statements ---------------------------------------------------------------------------------------------
-    def constrain(self, event: Variable) -> None:
-        """State that an event such as ``a > b`` happened."""
-        state(self, statements.constrain, event)
-
-    def equal(self, a: Variable, b: Variable) -> None:
-        """State that two variables of one family are the same."""
-        state(self, statements.equal, a, b)
-
-    def attach(self, x: Variable, message: Family) -> None:
-        """Soft evidence: multiply any message of the variable's own family into it."""
-        state(self, statements.attach, x, message)
+    constrain = statement(statements.constrain)
+    equal = statement(statements.equal)
+    attach = statement(statements.attach)
 
     def data(self, name: str, values: Any) -> Data:
         """Name an array, so that ``model.observe(name=...)`` can give another one, of another length too.

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from heliograph.families import Gamma
-from heliograph.graph.variable import ModelLike, Variable, as_symbol
-
-__all__ = ["as_known", "no_attribute", "no_word"]
+__all__ = ["no_attribute", "no_word"]
 
 _HERE = {
     "normal": "gaussian",
@@ -55,8 +52,3 @@ def no_word(name: str) -> str:
 def no_attribute(self: Any, name: str) -> NoReturn:
     """What a model does for an attribute that it does not have."""
     raise AttributeError(no_word(name))
-
-
-def as_known(model: ModelLike, value: Any) -> Any:
-    """What stands where a number is wanted: a Gamma variable there is integrated over, like any hyper-parameter."""
-    return as_symbol(model, value) if isinstance(value, Variable) and value.family is Gamma else value

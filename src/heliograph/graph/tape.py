@@ -48,7 +48,7 @@ class Call(NamedTuple):
     @property
     def takes_observed(self) -> bool:
         """Whether it can be given observed values."""
-        return any(isinstance(v, Entries) or k == "observed" for k, v in self.arguments.items())
+        return "observed" in inspect.signature(self.function).parameters
 
     def label(self) -> None:
         """Give the columns' names of a table to the vector that it is multiplied with."""
@@ -70,37 +70,23 @@ def named_calls(calls: Iterable[Any]) -> dict[str, Call]:
     return {c.name: c for c in cast("Iterable[Call]", calls) if c.name is not None and c.takes_observed}
 
 
-def _with_observed(call: Call, values: Any) -> Call:
+def _with_observed(call: Call, values: Any, missing: Any = None) -> Call:
     """The same call with other observed values."""
-    given = call.arguments
-    for key, value in given.items():
-        if isinstance(value, Entries):
-            given[key] = value._replace(observed=values, missing=None)
-        elif key == "observed":
-            given[key] = values
-    return _with_arguments(call, given)
-
-
-def _with_arguments(call: Call, given: dict[str, Any]) -> Call:
-    bound = inspect.signature(call.function).bind_partial()
-    bound.arguments.update(given)
+    signature = inspect.signature(call.function)
+    given = call.arguments | {"observed": values, "missing": missing}
+    bound = signature.bind_partial()
+    bound.arguments.update({k: given[k] for k in signature.parameters if k in given})
     return call._replace(args=bound.args[1:], kwargs=bound.kwargs)
 
 
 def _as_component(call: Call, entries: Entries) -> Call:
     """The call of a builder that makes a component of a mixture, with what was observed of the mixture."""
     given = call.arguments
-    for key, value in given.items():
-        seen = (value.size, value.observed) if isinstance(value, Entries) else (value if key == "observed" else None,)
-        if any(x is not None for x in seen):
-            raise ModelError(
-                f"variable {call.name!r}: give observed= to model.mixture, and no size=, not to its components"
-            )
-        if isinstance(value, Entries):
-            given[key] = entries
-        elif key == "observed":
-            given[key] = entries.observed
-    return _with_arguments(call, given)
+    if any(given.get(k) is not None for k in ("size", "observed")):
+        raise ModelError(
+            f"variable {call.name!r}: give observed= to model.mixture, and no size=, not to its components"
+        )
+    return _with_observed(call, entries.observed, entries.missing)
 
 
 def written(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.families import Gamma, MultivariateGaussian
+from heliograph.families import MultivariateGaussian
 from heliograph.graph import ufuncs
 from heliograph.graph.check import check_divisor
 from heliograph.graph.data import Data, inside, kept, plain
@@ -18,7 +18,6 @@ from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
 from heliograph.graph.language.functions import absolute, between, greater, inner, multiply, power, square
 from heliograph.graph.language.linear import add, scale, subtract
-from heliograph.graph.language.spread import Spread
 from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
@@ -49,7 +48,7 @@ def build(
     model: ModelLike, function: Callable[Concatenate[Draft, P], Quantity], *args: P.args, **kwargs: P.kwargs
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
-    args, kwargs = cast(Any, written(model.draft, function, _with_symbols(model, args), kwargs))
+    args, kwargs = cast(Any, written(model.draft, function, _made(args), _made(kwargs)))
     made = _call(model, function, *args, **kwargs)
     if isinstance(made, Component):
         return cast(Any, made)
@@ -63,7 +62,7 @@ def build(
 
 def state(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of the language that makes no variable, all or nothing."""
-    args, kwargs = cast(Any, written(model.draft, function, _with_symbols(model, args), kwargs))
+    args, kwargs = cast(Any, written(model.draft, function, _made(args), _made(kwargs)))
     result = _call(model, function, *args, **kwargs)
     if not model.draft.busy:
         model.draft.note(Call(function, kept(args), kept(kwargs), None, inside=tuple(model.draft.inner)))
@@ -83,16 +82,11 @@ def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
         return cast(Any, function)(model.draft, *plain(args), **plain(kwargs))
 
 
-def _with_symbols(model: ModelLike, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of a call, Gamma variables given as `sd` or `variance` as symbols: no message says what they are."""
-    args = tuple(x.made if isinstance(x, Magnitude) else x for x in args)
-    return tuple(_with_scales(model, x) if isinstance(x, Spread) else x for x in args)
-
-
-def _with_scales(model: ModelLike, spread: Spread) -> Spread:
-    found = {what: getattr(spread, what) for what in ("sd", "variance")}
-    gammas = {k: x for k, x in found.items() if isinstance(x, Variable) and x.family is Gamma}
-    return spread._replace(**{k: as_symbol(model, x) for k, x in gammas.items()})
+def _made(values: Any) -> Any:
+    """The arguments of a call with the variable |x| in the place of ``abs(x)``."""
+    if isinstance(values, dict):
+        return {k: x.made if isinstance(x, Magnitude) else x for k, x in cast("dict[str, Any]", values).items()}
+    return tuple(x.made if isinstance(x, Magnitude) else x for x in values)
 
 
 def as_symbol(model: ModelLike, x: Variable) -> Symbol:

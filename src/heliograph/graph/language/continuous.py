@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import BetaMean, GammaRate, GaussianFactor, GaussianPrecision, MultivariateGaussianFactor
 from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
-from heliograph.graph.check import check_covariance, check_number, check_positive, check_probability, observed_shape
+from heliograph.graph.check import (
+    check_covariance,
+    check_number,
+    check_observed,
+    check_positive,
+    check_probability,
+    observed_shape,
+)
 from heliograph.graph.draft import Draft
+from heliograph.graph.language.censoring import Censoring, bounds_of
 from heliograph.graph.language.children import (
     Entries,
     Kind,
@@ -21,15 +29,43 @@ from heliograph.graph.language.children import (
     want,
     with_prior,
 )
+from heliograph.graph.language.functions import between
 from heliograph.graph.language.linear import stack
 from heliograph.graph.language.spread import Spread, read_spread
-from heliograph.graph.quantity import Quantity
+from heliograph.graph.language.statements import constrain
+from heliograph.graph.quantity import Argument, Quantity
 
-__all__ = ["Around", "beta", "gamma", "gaussian"]
+__all__ = ["beta", "gamma", "gaussian", "variable"]
 
 
-def gaussian(draft: Draft, name: str, mean: Any, spread: Spread, entries: Entries) -> Quantity:
-    """A Gaussian variable; see `Builder.gaussian`."""
+def gaussian(
+    draft: Draft,
+    name: str,
+    mean: Argument = 0.0,
+    variance: Argument | None = None,
+    *,
+    sd: Argument | None = None,
+    precision: Argument | None = None,
+    covariance: Any = None,
+    size: Any = None,
+    observed: Any = None,
+    missing: Any = None,
+    censored: Any = None,
+    until: Any = None,
+) -> Quantity:
+    """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
+
+    `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
+    `precision` may be a Gamma variable, or a matrix (of numbers, or a `wishart`) for a vector. Observed values may be
+    `censored` or known up to `until`, as in `exponential`.
+    """
+    spread, entries = Spread(variance, sd, precision, covariance), Entries(size, observed, missing)
+    if censored is not None or until is not None:
+        return _censored(draft, name, mean, spread, entries, Censoring(censored, until))
+    return _gaussian(draft, name, mean, spread, entries)
+
+
+def _gaussian(draft: Draft, name: str, mean: Any, spread: Spread, entries: Entries) -> Quantity:
     if isinstance(mean, Family):
         return from_message(draft, name, mean, (Gaussian, MultivariateGaussian), entries)
     width = read_spread(name, spread, mean)
@@ -73,8 +109,34 @@ def _vector_gaussian(draft: Draft, name: str, mean: Any, covariance: Any, entrie
     return with_prior(draft, name, message, d, entries)
 
 
-def gamma(draft: Draft, name: str, shape: Any, rate: Any, entries: Entries) -> Quantity:
-    """A Gamma variable; see `Builder.gamma`."""
+def _censored(draft: Draft, name: str, mean: Any, spread: Spread, entries: Entries, censoring: Censoring) -> Quantity:
+    """A Gaussian variable of which some values are only known to lie beyond a bound or in an interval."""
+    if entries.observed is None:
+        raise ModelError(f"variable {name!r}: censored= and until= say something of observed=, which was not given")
+    shape = fitted_size(name, observed_shape(name, entries.observed), entries.size)
+    seen = check_observed(name, Gaussian, shape, None, entries.observed, entries.missing)
+    values = np.full(shape, np.nan) if seen.point is None else np.asarray(seen.point).reshape(shape)
+    low, high = bounds_of(name, values, censoring, -np.inf)
+    exact = np.where(low == high, low, np.nan)
+    x = _gaussian(draft, name, mean, spread, Entries(low.shape, exact, None))
+    beyond = ~np.isnan(low) & (low != high)
+    if beyond.any():
+        constrain(draft, between(draft, x.part(beyond), low[beyond], high[beyond]))
+    return x
+
+
+def gamma(
+    draft: Draft,
+    name: str,
+    shape: Argument,
+    rate: Argument | None = None,
+    *,
+    size: Any = None,
+    observed: Any = None,
+    missing: Any = None,
+) -> Quantity:
+    """A Gamma variable (shape, rate); `rate` may be a Gamma variable (compound gamma)."""
+    entries = Entries(size, observed, missing)
     if isinstance(shape, Family):
         return from_message(draft, name, shape, (Gamma,), entries)
     if isinstance(shape, Quantity):
@@ -88,18 +150,23 @@ def gamma(draft: Draft, name: str, shape: Any, rate: Any, entries: Entries) -> Q
     return from_parameters(draft, name, Gamma, (shape, check_positive(name, "rate", rate)), entries)
 
 
-class Around(NamedTuple):
-    """The arguments by which a user may say where a Beta lies: a and b, or its mean and its concentration."""
+def beta(
+    draft: Draft,
+    name: str,
+    a: Argument | None = None,
+    b: Argument | None = None,
+    *,
+    mean: Argument | None = None,
+    concentration: Any = None,
+    size: Any = None,
+    observed: Any = None,
+    missing: Any = None,
+) -> Quantity:
+    """A Beta variable with fixed `a` and `b`, or with a `mean` (a number or a Beta variable) and a `concentration`.
 
-    a: Any = None
-    b: Any = None
-    mean: Any = None
-    concentration: Any = None
-
-
-def beta(draft: Draft, name: str, around: Around, entries: Entries) -> Quantity:
-    """A Beta variable; see `Builder.beta`."""
-    a, b, mean, concentration = around
+    A mean m and a concentration k are ``a = m k`` and ``b = (1 - m) k``; k is a number or a hyper-parameter.
+    """
+    entries = Entries(size, observed, missing)
     if isinstance(a, Family):
         return from_message(draft, name, a, (Beta,), entries)
     if (mean is None) != (concentration is None) or (a is not None and mean is not None):
@@ -126,3 +193,8 @@ def _beta_around(draft: Draft, name: str, mean: Any, concentration: np.ndarray, 
     if np.any((m <= 0) | (m >= 1)):
         raise ModelError(f"variable {name!r}: its mean must lie between 0 and 1, and not at either")
     return from_parameters(draft, name, Beta, (m * concentration, (1.0 - m) * concentration), entries)
+
+
+def variable(draft: Draft, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Quantity:
+    """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
+    return from_message(draft, name, prior, (Family,), Entries(None, observed, missing))

@@ -1,46 +1,52 @@
-"""Labels, categories, their probabilities, and counts."""
+"""Labels, categories and their probabilities."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from heliograph.errors import ModelError
-from heliograph.factors import (
-    BernoulliBeta,
-    Binomial,
-    CategoricalDirichlet,
-    LogisticBernoulli,
-    Poisson,
-    PoissonLog,
-    ProbitBernoulli,
-)
-from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian
-from heliograph.graph.check import check_counts, check_number, check_positive, check_probability
+from heliograph.factors import BernoulliBeta, CategoricalDirichlet, LogisticBernoulli, ProbitBernoulli, Softmax
+from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gaussian
+from heliograph.graph.check import check_positive, check_probability
 from heliograph.graph.draft import Draft
+from heliograph.graph.language.arrays import components
 from heliograph.graph.language.children import (
     Entries,
     Kind,
     child,
-    fit,
     fitted_size,
     from_message,
     from_parameters,
-    likelihood,
     want,
     with_prior,
 )
+from heliograph.graph.language.linear import stacked, subtract
 from heliograph.graph.language.tables import bernoulli_given, categorical_given
-from heliograph.graph.quantity import Quantity
+from heliograph.graph.quantity import Argument, Quantity
 
-__all__ = ["bernoulli", "binomial", "categorical", "dirichlet", "poisson", "seen_counts", "trials_and_counts"]
-
-_NEVER = 1e-300  # the rate of counts that are always 0, as in a zero-inflated Poisson
+__all__ = ["bernoulli", "categorical", "dirichlet"]
 
 
-def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, given: Any, entries: Entries) -> Quantity:
-    """A Bernoulli variable; see `Builder.bernoulli`."""
+def bernoulli(
+    draft: Draft,
+    name: str,
+    p: Argument | None = None,
+    *,
+    logit: Quantity | None = None,
+    probit: Quantity | None = None,
+    given: Quantity | Sequence[Quantity] | None = None,
+    size: Any = None,
+    observed: Any = None,
+    missing: Any = None,
+) -> Quantity:
+    """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian).
+
+    With `given`, a Bernoulli or Categorical variable or several, `p` is a table of numbers with an axis for each of them.
+    """
+    entries = Entries(size, observed, missing)
     if given is not None:
         if p is None or logit is not None or probit is not None:
             raise ModelError(
@@ -53,7 +59,7 @@ def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, given: A
         return from_message(draft, name, p, (Bernoulli,), entries)
     for z, factor, what in ((logit, LogisticBernoulli, "logit"), (probit, ProbitBernoulli, "probit")):
         if z is not None:
-            if not isinstance(z, Quantity):
+            if not isinstance(z, Quantity):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ModelError(f"variable {name!r}: {what}= takes a Gaussian variable; give a number as p")
             want(name, what, z, Gaussian)
             return child(draft, name, factor(), {"z": z}, {}, Kind(Bernoulli), entries)
@@ -63,8 +69,28 @@ def bernoulli(draft: Draft, name: str, p: Any, logit: Any, probit: Any, given: A
     return from_parameters(draft, name, Bernoulli, (check_probability(name, "p", p),), entries)
 
 
-def categorical(draft: Draft, name: str, p: Any, given: Any, entries: Entries) -> Quantity:
-    """A Categorical variable; see `Builder.categorical`."""
+def categorical(
+    draft: Draft,
+    name: str,
+    p: Argument | None = None,
+    *,
+    given: Quantity | Sequence[Quantity] | None = None,
+    logits: Quantity | None = None,
+    size: Any = None,
+    observed: Any = None,
+    missing: Any = None,
+) -> Quantity:
+    """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
+
+    With `given`, a Categorical or Bernoulli variable, `p` is a table whose row k holds the probabilities when `given` is
+    k; with several variables it has an axis for each of them before its last. With `logits`, Gaussian scores along the
+    last axis, probabilities are their softmax.
+    """
+    entries = Entries(size, observed, missing)
+    if logits is not None and p is None and given is None:
+        return _softmax(draft, name, logits, entries)
+    if p is None or logits is not None:
+        raise ModelError(f"variable {name!r}: a Categorical needs exactly one of p and logits=")
     if given is not None:
         return categorical_given(draft, name, p, given, entries)
     if isinstance(p, Family):
@@ -81,8 +107,34 @@ def categorical(draft: Draft, name: str, p: Any, given: Any, entries: Entries) -
     return with_prior(draft, name, Categorical(np.broadcast_to(p, (*shape, k))), k, entries)
 
 
-def dirichlet(draft: Draft, name: str, concentration: Any, entries: Entries) -> Quantity:
-    """A Dirichlet variable; see `Builder.dirichlet`."""
+def _softmax(draft: Draft, name: str, logits: Any, entries: Entries) -> Quantity:
+    """A category with softmax probabilities."""
+    scores = logits if isinstance(logits, Quantity) else None
+    if scores is None:
+        raise ModelError(
+            f"variable {name!r}: logits= takes Gaussian variables, one score per category along the last axis"
+        )
+    scores = components(draft, scores)
+    want(name, "logits", scores, Gaussian)
+    if not scores.shape or scores.shape[-1] < 2:
+        raise ModelError(
+            f"variable {name!r}: logits= has shape {scores.shape}; it needs one score per category, two or more, along its last "
+            "axis, for example X @ W with a plate of vectors W"
+        )
+    k, shape = scores.shape[-1], scores.shape[:-1]
+    # only differences matter: to the last one, which leaves no direction of which nothing is known
+    gaps = subtract(draft, scores.part((..., slice(0, k - 1))), scores.part((..., slice(k - 1, k))))
+    at = gaps.entries()
+    parts = tuple((gaps.node, np.asarray(at[..., j]).reshape(-1)) for j in range(k - 1))
+    vector = stacked(draft, f"scores of {name}", parts, shape)
+    return child(draft, name, Softmax(), {"z": vector}, {}, Kind(Categorical, k), entries)
+
+
+def dirichlet(
+    draft: Draft, name: str, concentration: Argument, *, size: Any = None, observed: Any = None, missing: Any = None
+) -> Quantity:
+    """A Dirichlet variable with fixed concentration (last axis: categories)."""
+    entries = Entries(size, observed, missing)
     if isinstance(concentration, Family):
         return from_message(draft, name, concentration, (Dirichlet,), entries)
     concentration = check_positive(name, "concentration", concentration)
@@ -91,45 +143,3 @@ def dirichlet(draft: Draft, name: str, concentration: Any, entries: Entries) -> 
     k = concentration.shape[-1]
     shape = fitted_size(name, concentration.shape[:-1], entries.size)
     return with_prior(draft, name, Dirichlet(np.broadcast_to(concentration, (*shape, k))), k, entries)
-
-
-def poisson(draft: Draft, name: str, rate: Any, log_rate: Any, observed: Any) -> None:
-    """Observed counts; see `Builder.poisson`."""
-    if (rate is None) == (log_rate is None):
-        raise ModelError(f"variable {name!r}: a Poisson needs exactly one of rate and log_rate=")
-    what, z = ("rate", rate) if log_rate is None else ("log_rate", log_rate)
-    if draft.mixes(name) and what == "rate" and not isinstance(z, Quantity):
-        fixed = check_number(name, "rate", z)
-        fixed = check_positive(name, "rate", np.where(fixed == 0, _NEVER, fixed))
-        return draft.component(name, Poisson(), {"rate": fixed}, {"count": seen_counts(name, observed)}, None)
-    if not isinstance(z, Quantity):
-        raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
-    want(name, what, z, Gamma if what == "rate" else Gaussian, " (a Gaussian goes to log_rate=, a Gamma to rate=)")
-    counts = seen_counts(name, observed)
-    likelihood(draft, name, Poisson() if what == "rate" else PoissonLog(), z, {"count": counts}, ~np.isnan(counts))
-
-
-def seen_counts(name: str, observed: Any) -> np.ndarray:
-    """Observed counts, NaN where there are none."""
-    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed)
-
-
-def binomial(draft: Draft, name: str, n: Any, p: Any, observed: Any) -> None:
-    """Observed counts of successes; see `Builder.binomial`."""
-    fixed = draft.mixes(name) and not isinstance(p, Quantity)  # which leaves to infer which component it is
-    if not isinstance(p, Quantity) and not fixed:
-        raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
-    p = check_probability(name, "p", p) if fixed else want(name, "p", p, Beta, " (a Gaussian goes to logit=)")
-    data = trials_and_counts(name, n, observed)
-    likelihood(draft, name, Binomial(), p, data, ~np.isnan(data["count"]))
-
-
-def trials_and_counts(name: str, n: Any, observed: Any) -> dict[str, np.ndarray]:
-    """The data of a binomial."""
-    trials, counts = check_counts(name, "n", n), seen_counts(name, observed)
-    if np.isnan(trials).any():
-        raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
-    fit(f"variable {name!r}: n and observed=", trials.shape, counts.shape)
-    if np.any(counts > trials):
-        raise ModelError(f"variable {name!r}: more successes were observed than there were trials")
-    return {"n": trials, "count": counts}

@@ -31,7 +31,7 @@ from heliograph.graph.language.children import Kind, as_gaussian, derived, fit, 
 from heliograph.graph.language.linear import express, known_rows, scale, shown, subtract, whole_of
 from heliograph.graph.language.statements import observe
 from heliograph.graph.overlaps import resolve
-from heliograph.graph.quantity import Quantity
+from heliograph.graph.quantity import Argument, Quantity
 from heliograph.graph.records import Affine, Edge
 
 __all__ = [
@@ -54,14 +54,14 @@ __all__ = [
 ]
 
 
-def exp(draft: Draft, z: object) -> Quantity:
-    """``exp(z)``, with Gamma messages."""
+def exp(draft: Draft, z: Quantity) -> Quantity:
+    """``exp(z)``, a positive variable with Gamma messages."""
     x = want("exp", "argument", z, Gaussian)
     return derived(draft, f"exp({x.name})", Exp(), {"z": x}, {}, Kind(Gamma))
 
 
-def sigmoid(draft: Draft, z: object) -> Quantity:
-    """``1 / (1 + exp(-z))``, with Beta messages."""
+def sigmoid(draft: Draft, z: Quantity) -> Quantity:
+    """``1 / (1 + exp(-z))``, a probability with Beta messages."""
     x = want("sigmoid", "argument", z, Gaussian)
     return derived(draft, f"sigmoid({x.name})", Logistic(), {"z": x}, {}, Kind(Beta))
 
@@ -78,7 +78,7 @@ def absolute(draft: Draft, x: object) -> Quantity:
     return derived(draft, f"abs({z.name})", AbsoluteValue(), {"x": z}, {}, Kind(Gaussian))
 
 
-def maximum(draft: Draft, a: Any, b: Any) -> Quantity:
+def maximum(draft: Draft, a: Argument, b: Argument) -> Quantity:
     """The larger of two Gaussian variables."""
     a, b = as_gaussian(draft, "maximum", a), as_gaussian(draft, "maximum", b)
     label = f"max({a.name}, {b.name})"
@@ -90,8 +90,8 @@ def maximum(draft: Draft, a: Any, b: Any) -> Quantity:
     return derived(draft, label, Maximum(), {"a": a, "b": b}, {}, Kind(Gaussian))
 
 
-def between(draft: Draft, x: object, lower: Any, upper: Any) -> Quantity:
-    """The event ``lower < x < upper``."""
+def between(draft: Draft, x: Quantity, lower: Any, upper: Any) -> Quantity:
+    """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
     z = want("between", "x", x, Gaussian)
     for word, bound in (("lower", lower), ("upper", upper)):
         if isinstance(bound, Quantity):
@@ -112,7 +112,7 @@ def _bound(value: np.ndarray, word: str) -> str:
     return word if value.ndim else f"{float(value):g}"
 
 
-def select(draft: Draft, switch: object, a: Any, b: Any) -> Quantity:
+def select(draft: Draft, switch: Quantity, a: Argument, b: Argument) -> Quantity:
     """``a`` where the Bernoulli `switch` is 1, else ``b``."""
     s = want("select", "switch", switch, Bernoulli)
     a, b = as_gaussian(draft, "select", a), as_gaussian(draft, "select", b)
@@ -172,7 +172,7 @@ def _scaled_gamma(draft: Draft, a: Quantity, constant: Any) -> Quantity:
     return derived(draft, label, GammaScale(), {"x": a}, {"scale": value}, Kind(Gamma))
 
 
-def minimum(draft: Draft, a: Any, b: Any) -> Quantity:
+def minimum(draft: Draft, a: Argument, b: Argument) -> Quantity:
     """The smaller of two Gaussian variables, ``-max(-a, -b)``."""
     a, b = (
         scale(draft, x, -1.0) if isinstance(x, Quantity) else -check_number("minimum", "argument", x) for x in (a, b)
@@ -180,8 +180,8 @@ def minimum(draft: Draft, a: Any, b: Any) -> Quantity:
     return scale(draft, maximum(draft, a, b), -1.0)
 
 
-def log(draft: Draft, x: object) -> Quantity:
-    """``log(x)`` of a positive variable, with Gaussian messages."""
+def log(draft: Draft, x: Quantity) -> Quantity:
+    """``log(x)`` of a positive (Gamma) variable, with Gaussian messages."""
     g = want("log", "argument", x, Gamma)
     return derived(draft, f"log({g.name})", Log(), {"x": g}, {}, Kind(Gaussian))
 

@@ -84,10 +84,8 @@ def _form(x: Any, other: Any, word: str) -> Affine:
 
 
 # ---- inner products ----------------------------------------------------------------------------------------------
-def stack(draft: Draft, x: object) -> Quantity:
-    """The last axis of scalar Gaussian variables as one vector."""
-    if not isinstance(x, Quantity):
-        raise ModelError("stack takes one array-shaped variable")
+def stack(draft: Draft, x: Quantity) -> Quantity:
+    """The last axis of scalar Gaussian variables as one vector, so that their posterior is joint."""
     want("stack", "argument", x, Gaussian)
     if not x.shape:
         raise ModelError(f"stack({x.name!r}): a scalar has no axis to stack")

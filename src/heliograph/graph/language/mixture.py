@@ -1,7 +1,7 @@
 """Mixtures: a Categorical or Bernoulli chooses which mean and precision, or which of several factors, makes a variable.
 
-The components of `mixture_of` are written as variables of their own would be, by a builder called with the mixture's name. What
-the builder would have put into the graph, a factor with its ports and data, becomes a component of one factor, `OneOf`.
+Components that are given by a function are written as variables of their own would be, by a builder called with the mixture's
+name. What the builder would have put into the graph, a factor with its ports and data, becomes a component of one factor, `OneOf`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,51 @@ from heliograph.graph.language.children import Entries, Kind, attach_seen, child
 from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.language.unfolding import kind_text
 from heliograph.graph.plating import plate_shape
-from heliograph.graph.quantity import Quantity
+from heliograph.graph.quantity import Argument, Quantity
 
-__all__ = ["mixture", "mixture_of"]
+__all__ = ["mixture"]
 
 
-def mixture(draft: Draft, name: str, selector: object, means: object, spread: Spread, entries: Entries) -> Quantity:
-    """A Gaussian variable of one of several components; see `Builder.mixture`."""
+def mixture(
+    draft: Draft,
+    name: str,
+    selector: Quantity,
+    means: Quantity | Callable[[int], Any],
+    variance: Argument | None = None,
+    *,
+    sd: Argument | None = None,
+    precision: Argument | None = None,
+    observed: Any = None,
+    missing: Any = None,
+) -> Quantity:
+    """A variable whose component is chosen by a Categorical, or by a Bernoulli, which chooses component 1 where it is true.
+
+    Of Gaussian components, `means` is an array of K scalar Gaussian variables along its last axis, with a variance, sd or
+    precision, one or K of them; `precision` may be a Gamma variable. For any other components `means` is a function of k that
+    calls a builder with the mixture's name: ``model.mixture("y", which, lambda k: model.poisson("y", rate[k]), observed=counts)``.
+    Every builder that makes one factor can be a component: vectors, counts, lifetimes, labels, regressions
+    (``model.gaussian("y", a[k] + b[k] * x, sd=1.0)``), fixed distributions, also different ones for different k.
+
+    >>> from heliograph.engine import Model
+    >>> model = Model()
+    >>> rate = model.gamma("rate", 1.0, [1.0, 0.05])
+    >>> which = model.categorical("which", [0.5, 0.5], size=4)
+    >>> y = model.mixture("y", which, lambda k: model.poisson("y", rate[k]), observed=[1, 30, 0, 25])
+    >>> model.infer()[which].p.argmax(axis=1)
+    array([0, 1, 0, 1])
+    """
+    entries = Entries(None, observed, missing)
+    if isinstance(means, Quantity) or not callable(means):
+        return _of_gaussians(draft, name, selector, means, Spread(variance, sd, precision), entries)
+    if any(x is not None for x in (variance, sd, precision)):
+        raise ModelError(f"variable {name!r}: its components are given by a function, which says how wide they are")
+    return _of_anything(draft, name, selector, means, entries)
+
+
+def _of_gaussians(
+    draft: Draft, name: str, selector: object, means: object, spread: Spread, entries: Entries
+) -> Quantity:
+    """A Gaussian variable of one of several components."""
     chooser = want(name, "selector", selector, (Categorical, Bernoulli))
     centres = want(name, "means", means, Gaussian)
     k = chooser.node.dimension or 2  # a Bernoulli has no dimension
@@ -77,10 +115,10 @@ class _Part(NamedTuple):
     kind: Kind | None  # None for counts, which are data
 
 
-def mixture_of(
+def _of_anything(
     draft: Draft, name: str, selector: object, component: Callable[[int], Any], entries: Entries
 ) -> Quantity:
-    """A variable, or observed counts, of one of several components; see `Builder.mixture`."""
+    """A variable, or observed counts, of one of several components."""
     chooser = want(name, "selector", selector, (Categorical, Bernoulli))
     draft.check_name(name)
     parts = _written(draft, name, chooser.node.dimension or 2, component, entries)

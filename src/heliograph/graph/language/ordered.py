@@ -23,18 +23,57 @@ from heliograph.graph.language.children import Entries, Kind, as_gaussian, attac
 from heliograph.graph.language.continuous import gaussian
 from heliograph.graph.language.functions import greater
 from heliograph.graph.language.linear import stacked, subtract
-from heliograph.graph.language.spread import Spread
 from heliograph.graph.language.statements import constrain
 from heliograph.graph.placing import place
 from heliograph.graph.plating import unattached
-from heliograph.graph.quantity import Quantity
+from heliograph.graph.quantity import Argument, Quantity
 
 __all__ = ["ordinal"]
 
 
-def ordinal(draft: Draft, name: str, z: Any, cuts: Any, link: Any, entries: Entries) -> Quantity:
-    """An ordered category; see `Builder.ordinal`."""
-    score = as_gaussian(draft, name, z) if not isinstance(z, Quantity) else want(name, "score", z, Gaussian)
+def ordinal(
+    draft: Draft,
+    name: str,
+    score: Argument,
+    cuts: Argument,
+    *,
+    link: str = "probit",
+    size: Any = None,
+    observed: Any = None,
+    missing: Any = None,
+) -> Quantity:
+    """An ordered category: the number of cut points that the score and its noise exceed.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    score
+        A Gaussian variable.
+    cuts
+        K - 1 rising numbers, or K - 1 Gaussian variables. Give random cut points priors that keep them in order, or say so with
+        ``model.constrain(cuts[1:] > cuts[:-1])``.
+    link
+        "probit" for Gaussian noise of variance 1, "logit" for logistic noise.
+    size, observed, missing
+        As everywhere; labels are 0, 1, ..., K - 1.
+
+    Returns
+    -------
+    Variable
+        The category; with random cut points, the score (with its noise, where that is Gaussian).
+
+    Examples
+    --------
+    >>> import heliograph as hg
+    >>> model = hg.Model()
+    >>> z = model.gaussian("z", 0.0, sd=1.0)
+    >>> y = model.ordinal("y", z, [-1.0, 1.0], observed=[2.0, 1.0, 2.0])
+    >>> bool(model.infer()[z].mean > 0.8)
+    True
+    """
+    entries = Entries(size, observed, missing)
+    score = want(name, "score", score, Gaussian) if isinstance(score, Quantity) else as_gaussian(draft, name, score)
     if link not in ("probit", "logit"):
         raise ModelError(f"variable {name!r}: link= is 'probit' or 'logit', not {link!r}")
     if isinstance(cuts, Quantity):
@@ -88,7 +127,7 @@ def _labels(name: str, score: Quantity, k: int, entries: Entries) -> np.ndarray:
 
 def _probit_sites(draft: Draft, name: str, score: Quantity, cuts: Quantity, labels: np.ndarray) -> Quantity:
     """The score with its noise, between the two cut points around its label: one site for both bounds."""
-    noisy = gaussian(draft, f"score of {name}", score, Spread(variance=1.0), Entries(labels.shape, None, None))
+    noisy = gaussian(draft, f"score of {name}", score, 1.0, size=labels.shape)
     for above in (True, False):
         rows = np.flatnonzero((labels > 0 if above else labels < cuts.size).reshape(-1))
         if rows.size:

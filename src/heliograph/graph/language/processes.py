@@ -15,7 +15,7 @@ from heliograph.graph.language.children import Entries, with_prior
 from heliograph.graph.quantity import Quantity
 from heliograph.numerics.checks import in_words
 
-__all__ = ["KERNELS", "Kernel", "gp"]
+__all__ = ["KERNELS", "gp"]
 
 _NUGGET = (
     1e-6  # of the variance, added to it: without it a smooth kernel of near inputs is not positive definite in doubles
@@ -39,30 +39,52 @@ def _matern52(r: np.ndarray) -> np.ndarray:
 KERNELS = {"rbf": _rbf, "matern32": _matern32, "matern52": _matern52, "periodic": None}
 
 
-class Kernel(NamedTuple):
-    """A covariance function with its numbers."""
+def gp(
+    draft: Draft,
+    name: str,
+    inputs: Any,
+    kernel: str = "rbf",
+    *,
+    length_scale: Any = 1.0,
+    amplitude: Any = 1.0,
+    period: Any = None,
+    mean: Any = 0.0,
+) -> Quantity:
+    """A Gaussian process at given inputs, ``(n,)`` numbers or ``(n, d)`` points: n Gaussian variables, kept joint.
 
-    name: Any
-    length_scale: Any  # one number, or one per column of the inputs
-    amplitude: Any  # a standard deviation
-    period: Any = None  # of the periodic kernel
+    `kernel` is "rbf", "matern32", "matern52" or "periodic" (with `period`); `length_scale`, `amplitude` (a standard deviation) and
+    `period` are numbers or hyper-parameters. A millionth of the variance is added to every variance, so that near inputs do no
+    harm.
 
-
-def gp(draft: Draft, name: str, inputs: Any, kernel: Kernel, mean: Any) -> Quantity:
-    """A Gaussian process at the inputs; see `Builder.gp`."""
+    >>> import heliograph as hg
+    >>> model = hg.Model()
+    >>> f = model.gp("f", [0.0, 1.0, 2.0], length_scale=1.0, amplitude=2.0)
+    >>> y = model.gaussian("y", f, sd=0.1, observed=[0.0, 1.0, 0.5])
+    >>> model.infer()[f].mean.round(2)
+    array([0.  , 0.99, 0.5 ])
+    """
     x = check_number(name, "inputs", inputs)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2:
         raise ModelError(
             f"process {name!r}: inputs must be (n,) numbers or (n, d) points, not shape {np.shape(inputs)}"
         )
-    covariance = _covariance(name, x, kernel)
+    covariance = _covariance(name, x, _Kernel(kernel, length_scale, amplitude, period))
     centre = np.broadcast_to(check_number(name, "mean", mean), (len(x),))
     vector = with_prior(draft, name, MultivariateGaussian(centre, covariance), len(x), Entries())
     return components(draft, vector)
 
 
-def _covariance(name: str, x: np.ndarray, kernel: Kernel) -> np.ndarray:
+class _Kernel(NamedTuple):
+    """A covariance function with its numbers."""
+
+    name: Any
+    length_scale: Any  # one number, or one per column of the inputs
+    amplitude: Any  # a standard deviation
+    period: Any  # of the periodic kernel
+
+
+def _covariance(name: str, x: np.ndarray, kernel: _Kernel) -> np.ndarray:
     if not isinstance(kernel.name, str) or kernel.name not in KERNELS:
         raise ModelError(f"process {name!r}: kernel must be one of {sorted(KERNELS)}, not {in_words(kernel.name)}")
     length = check_positive(name, "length_scale", kernel.length_scale)

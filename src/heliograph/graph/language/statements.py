@@ -23,9 +23,9 @@ from heliograph.graph.support import shared_nodes
 __all__ = ["attach", "constrain", "equal", "observe"]
 
 
-def constrain(draft: Draft, event: object) -> None:
-    """State that an event happened."""
-    if not isinstance(event, Quantity) or event.family is not Bernoulli:
+def constrain(draft: Draft, event: Quantity) -> None:
+    """State that an event such as ``a > b`` happened."""
+    if not isinstance(event, Quantity) or event.family is not Bernoulli:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError("constrain takes an event such as a > b, abs(d) < 1 or model.between(x, lower, upper)")
     entries = np.flatnonzero(np.bincount(event.entries().ravel()))  # sorting takes ten times as long
     values = np.full(event.node.size, np.nan)
@@ -41,7 +41,7 @@ def constrain(draft: Draft, event: object) -> None:
     check_plate(draft.graph, event.node.maker)
 
 
-def equal(draft: Draft, a: object, b: object) -> None:
+def equal(draft: Draft, a: Quantity, b: Quantity) -> None:
     """State that two variables of one family are the same."""
     a, b = _variable_of(a), _variable_of(b)
     label = f"{a.name} = {b.name}"
@@ -75,9 +75,9 @@ def _equal_to_itself(draft: Draft, label: str, gap: Quantity) -> None:
     _observe(draft, gap, np.zeros(gap.shape), None)
 
 
-def attach(draft: Draft, x: object, message: Family) -> None:
-    """Multiply any message of the variable's own family into it."""
-    if not isinstance(x, Quantity):
+def attach(draft: Draft, x: Quantity, message: Family) -> None:
+    """Soft evidence: multiply any message of the variable's own family into it."""
+    if not isinstance(x, Quantity):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(f"attach takes a variable and a message, not {type(x).__name__}")
     if type(message) is not x.family:
         raise UnsupportedError(

@@ -1,0 +1,65 @@
+"""The words of the modelling language: methods of a model, made of the functions of `graph.language` that write to its draft."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from heliograph.families import Gamma
+from heliograph.graph.draft import Draft
+from heliograph.graph.quantity import Quantity
+from heliograph.graph.variable import ModelLike, Variable, as_symbol, build, state
+
+__all__ = ["statement", "word"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def word(
+    function: Callable[Concatenate[Draft, P], Quantity], *numbers: str
+) -> Callable[Concatenate[ModelLike, P], Variable]:
+    """The method that makes a variable by a function of the language.
+
+    A Gamma variable that is given as one of these `numbers` is integrated over like any hyper-parameter, for no message says
+    what it is.
+    """
+    return _method(build, function, numbers)
+
+
+def statement(function: Callable[Concatenate[Draft, P], R], *numbers: str) -> Callable[Concatenate[ModelLike, P], R]:
+    """The method that calls a function of the language which makes no variable; see `word`."""
+    return _method(state, function, numbers)
+
+
+def _method(call: Callable[..., Any], function: Callable[..., Any], numbers: tuple[str, ...]) -> Any:
+    signature = inspect.signature(function)
+    names = list(signature.parameters)[1:]
+    at = [names.index(n) for n in numbers if n in names]
+
+    @wraps(function)
+    def method(self: ModelLike, *args: Any, **kwargs: Any) -> Any:
+        if numbers:
+            args = tuple(_known(self, x) if k in at else x for k, x in enumerate(args))
+            kwargs = {k: _known(self, x) if k in numbers else x for k, x in kwargs.items()}
+        return call(self, function, *args, **kwargs)
+
+    cast(Any, method).__signature__ = _as_method(signature, call is build)
+    return method
+
+
+def _known(model: ModelLike, value: Any) -> Any:
+    """What stands where a number is wanted: a symbol for a Gamma variable, anything else as it is."""
+    return as_symbol(model, value) if isinstance(value, Variable) and value.family is Gamma else value
+
+
+def _as_method(signature: inspect.Signature, makes: bool) -> inspect.Signature:
+    """The signature as users see it: of a method, with variables in the place of quantities."""
+    self, *rest = signature.parameters.values()
+    shown = [p.replace(annotation=str(p.annotation).replace("Quantity", "Variable")) for p in rest]
+    returned = "Variable" if makes else signature.return_annotation
+    return signature.replace(
+        parameters=[self.replace(name="self", annotation="ModelLike"), *shown], return_annotation=returned
+    )
