@@ -1,10 +1,12 @@
 """Slow runs jump ahead: fewer sweeps, the same fixed points, and no trace of units, or of a jump that missed."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import heliograph as hg
-from heliograph.engine.acceleration import Jumps, _weights
+from heliograph.engine.acceleration import _ENTRIES, Jumps, _move, _Pair, _that_moved_most, _weights
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.families import Gaussian
 
@@ -163,3 +165,18 @@ def test_moves_that_are_nearly_alike_are_weighted_by_the_last_few_of_them():
     more = np.stack(moves, axis=1)[:, 5 - n :]
     equations = np.block([[more.T @ more, np.ones((n + 1, 1))], [np.ones((1, n + 1)), np.zeros((1, 1))]])
     assert np.abs(np.linalg.solve(equations, np.append(np.zeros(n + 1), 1.0))[:-1]).max() > 1e3  # one more would not do
+
+
+def test_in_a_large_model_the_entries_that_move_most_say_where_to_jump():
+    n = 3 * _ENTRIES
+    rest, far = np.zeros(n), np.random.default_rng(0).normal(size=n)
+    states = [[Gaussian(rest + 0.8**k * far, np.ones(n))] for k in range(6)]
+    pairs = [_Pair(a, b, None, 1.0, 0.1) for a, b in itertools.pairwise(states)]
+    (chosen,) = _that_moved_most(pairs[-1])
+    assert len(chosen) == _ENTRIES
+    assert np.abs(far[chosen]).min() > np.median(np.abs(far))
+    weights = _weights([_move(p, pairs[-1].after, [chosen]) for p in pairs])
+    jump = sum(w * p.after[0].mean for w, p in zip(weights, pairs, strict=True))
+    assert jump == pytest.approx(rest, abs=1e-6)
+    small = _Pair([Gaussian(0.0, 1.0).reshape(1)], [Gaussian(1.0, 1.0).reshape(1)], None, 1.0, 0.1)
+    assert _that_moved_most(small) == [None]

@@ -195,3 +195,14 @@ def test_vectors_that_nothing_tames_have_infinite_evidence():
     assert Sum().log_z({"a": wild, "b": tame, "out": tame}) == np.inf
     assert Sum().log_z({"a": flat, "b": flat, "out": tame}) == np.inf
     np.testing.assert_allclose(Sum().log_z({"a": flat, "b": tame, "out": tame}), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [Sum(), Difference()])
+@pytest.mark.parametrize("to", ["a", "b", "out"])
+def test_rows_of_a_proper_plate_get_the_messages_that_they_get_beside_a_uniform_one(factor, to):
+    rng = np.random.default_rng(0)
+    rows = {p: Gaussian(rng.normal(size=5), rng.uniform(0.1, 9.0, 5)) for p in ("a", "b", "out")}
+    beside = {p: Gaussian.join([m, Gaussian.uniform((1,))]) for p, m in rows.items()}
+    alone, among = factor.message(to, rows), factor.message(to, beside)[:5]
+    assert alone.mean == pytest.approx(among.mean, rel=1e-12, abs=1e-14)
+    assert alone.variance == pytest.approx(among.variance, rel=1e-14)

@@ -209,3 +209,13 @@ def test_no_message_gives_nan_or_a_warning(seed):
         for to in ("x", "y"):
             assert np.isfinite(factor.message(to, {**incoming, **data}).naturals).all()
             assert not np.isnan(factor.log_z({**incoming, **data})).any()
+
+
+def test_a_plate_of_known_signs_is_answered_as_its_rows_are_one_by_one_in_the_general_way():
+    t = np.r_[-1e8, -40.0, np.linspace(-6.0, 6.0, 9001), 40.0]  # more rows than are taken at a time
+    sign, sd = np.where(np.arange(t.size) % 3, 1.0, -1.0), np.geomspace(1e-3, 1e3, t.size)
+    x, y = Gaussian(sign * t * sd, sd**2), Bernoulli((sign + 1.0) / 2.0)
+    whole = Positive().message("x", {"x": x, "y": y})
+    general = Positive().message("x", {"x": x.reshape(-1, 1), "y": y.reshape(-1, 1)})
+    assert whole.precision == pytest.approx(general.precision.ravel(), rel=1e-12)
+    assert whole.shift == pytest.approx(general.shift.ravel(), rel=1e-11)

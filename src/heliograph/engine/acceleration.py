@@ -37,6 +37,7 @@ _WORSE = 2.0  # times the change before a jump, above which it is undone
 _RIDGE = 1e-8  # of the largest singular value of the moves: less than this is rounding
 _LEAST_MOVES = 3  # of the last sweeps that a jump goes by, where the weights of all that are remembered are too large
 _LARGEST = 1e3  # weights beyond this are an extrapolation into the blue
+_ENTRIES = 20_000  # that the weights are found from: in a larger model, those that the last sweep moved most
 
 
 class _Pair(NamedTuple):
@@ -79,7 +80,8 @@ class Jumps:
             return None
         if not _worth_while(pairs[-3].change, pairs[-1].change, limit):
             return None
-        weights = _weights([_move(p, pairs[-1].after) for p in pairs])
+        chosen = _that_moved_most(pairs[-1])
+        weights = _weights([_move(p, pairs[-1].after, chosen) for p in pairs])
         if weights is None:
             return None
         self._change, self._since = pairs[-1].change, 0
@@ -105,11 +107,21 @@ def _worth_while(before: float, now: float, limit: float) -> bool:
     return not limit < now <= limit * (before / now) ** (0.5 * _SAVED)
 
 
-def _move(pair: _Pair, at: list[Family]) -> np.ndarray:
+def _that_moved_most(pair: _Pair) -> list[np.ndarray | None]:
+    """The entries of every belief from which weights are found; None for all of them."""
+    if sum(b.size for b in pair.after) <= _ENTRIES:
+        return [None] * len(pair.after)
+    nats = [np.nan_to_num(b.kl(a), nan=np.inf).ravel() for a, b in zip(pair.before, pair.after, strict=True)]
+    every = np.concatenate(nats)
+    least = np.partition(every, len(every) - _ENTRIES)[len(every) - _ENTRIES]
+    return [np.flatnonzero(one >= least) for one in nats]
+
+
+def _move(pair: _Pair, at: list[Family], chosen: list[np.ndarray | None]) -> np.ndarray:
     """How a whole step would have moved the beliefs: means in units of the sds that they have `at` the last, and log variances."""
     parts: list[np.ndarray] = []
-    for a, b, c in zip(pair.before, pair.after, at, strict=True):
-        (m, v), (n, w), (_, u) = (x.chart_moments() for x in (a, b, c))
+    for a, b, c, some in zip(pair.before, pair.after, at, chosen, strict=True):
+        (m, v), (n, w), (_, u) = ((x if some is None else x.reshape(x.size)[some]).chart_moments() for x in (a, b, c))
         if v.shape != m.shape:  # covariances
             v, w, u = (np.diagonal(x, axis1=-2, axis2=-1) for x in (v, w, u))
         fine = (u > 0) & (v > 0) & (w > 0) & np.isfinite(u + v + w + m + n)

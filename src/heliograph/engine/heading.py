@@ -18,6 +18,7 @@ __all__ = ["Heading", "distance_ahead"]
 
 _STATES = 7  # that are remembered
 _FEWEST = 4  # that a guess needs
+_COLUMNS = 40_000  # that weights are found from: in a larger model, those that the last sweep moved most
 _RIDGE = 1e-8  # of the largest singular value of the moves: less is rounding, and the curvature of the map
 
 
@@ -77,6 +78,10 @@ def _weights(moves: np.ndarray, n_entries: int) -> np.ndarray:
     last = n - delays + 1  # the moves that are weighted
     stacked = moves if delays == 1 else np.concatenate([moves[k : k + last] for k in range(delays)], axis=1)
     # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
+    if stacked.shape[1] > _COLUMNS:
+        last_moves = np.abs(stacked[-1])
+        least = np.partition(last_moves, len(last_moves) - _COLUMNS)[len(last_moves) - _COLUMNS]
+        stacked = stacked[:, last_moves >= least]
     share = np.asarray(np.linalg.lstsq(np.diff(stacked, axis=0).T, stacked[-1], rcond=_RIDGE)[0], dtype=float)
     return np.append(share, 1.0) - np.append(0.0, share)
 

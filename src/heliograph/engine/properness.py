@@ -105,7 +105,9 @@ def allowed_step(before: Family, now: Family, after: Family) -> np.ndarray | Non
     """
     step: np.ndarray | None = None
     for k, offset in _STRENGTHS.get(type(after), ()):
-        low, c = _LEAST_KEPT * (before.naturals[k] + offset), after.naturals[k] + offset
+        a, c = before.naturals[k], after.naturals[k]
+        a, c = (a + offset, c + offset) if offset else (a, c)
+        low = _LEAST_KEPT * a
         short = c < low
         if not short.any():
             continue

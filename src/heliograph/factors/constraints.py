@@ -11,11 +11,13 @@ from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.integrals.tilt import Tilt, gaussian_site
 from heliograph.families import Bernoulli, Family, Gaussian
+from heliograph.numerics.chunks import chunks
 from heliograph.numerics.truncated_normal import interval, soft_step, tail
 
 __all__ = ["Between", "Positive"]
 
 _DENSITY_0 = float(1.0 / np.sqrt(2 * np.pi))
+_CHUNK = 4096  # rows at a time: fresh memory for a large plate takes longer than the arithmetic
 _FARTHEST = 1e100  # a cut beyond this many deviations has moments that underflow; nothing finite lies there
 
 
@@ -42,8 +44,11 @@ class Positive(Factor):
             t = m / np.sqrt(v)
             odds = np.where(proper, log_ndtr(t) - log_ndtr(-t), 0.0)
             return Bernoulli.from_log_odds(np.where(point, np.where(m > 0, np.inf, -np.inf), odds), strict=False)
-        m, v, proper, point = _cavity(x)
         odds = y.log_odds
+        shift, tau = x.naturals
+        if x.point is None and x.ndim == 1 and bool((tau > 0).all()) and bool(np.isinf(odds).all()):
+            return Gaussian.from_naturals(_hard_site(shift, tau, np.where(odds < 0, -1.0, 1.0)))
+        m, v, proper, point = _cavity(x)
         sd = np.sqrt(v)
         step = soft_step(np.clip(m / sd, -_FARTHEST, _FARTHEST), odds, mass=False)
         tilt = Tilt(step.log_mass, sd * step.mean, step.variance, step.pull / sd, -step.loss / v)
@@ -68,6 +73,25 @@ class Positive(Factor):
         wild = np.where(falls, -np.log(np.where(falls, np.abs(s), 1.0)), np.inf)
         at = np.where(m > 0, log_expit(odds), log_expit(-odds))
         return np.where(proper, log_z, np.where(point, at, wild))
+
+
+def _hard_site(shift: np.ndarray, tau: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The message where x has a proper cavity and its sign is known, the way of every sweep of a league.
+
+    In units of the cavity's sd, and mirrored so that what is positive is kept: mean ``mu`` and variance ``ratio`` of the rest. The
+    shift is ``(mu / ratio - t) / sd``, whose terms have the same sign where t < 0, and cancel to ``(hazard + t loss) / ratio``
+    elsewhere.
+    """
+    shift_out, tau_out = np.empty(shift.size), np.empty(shift.size)
+    for rows in chunks(shift.size, _CHUNK):
+        side, scale = sign[rows], np.sqrt(tau[rows])  # 1 / sd
+        t = np.clip(side * shift[rows] / scale, -_FARTHEST, _FARTHEST)
+        cut = tail(t, mass=False)
+        loss = cut.hazard * cut.mean
+        pull = np.where(t < 0, cut.mean - t * cut.variance, cut.hazard + t * loss)
+        scale /= cut.variance
+        shift_out[rows], tau_out[rows] = side * pull * scale, loss * tau[rows] / cut.variance
+    return shift_out, tau_out
 
 
 class Between(Factor):

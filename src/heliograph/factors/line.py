@@ -41,8 +41,16 @@ def weighted_sum(a: Gaussian, b: Gaussian, c: float = 1.0, d: float = 1.0) -> Ga
 
     Uniform where that has no finite value: both uniform, or an improper one that is not tamed by the other.
     """
-    sa, ta, sb, tb = c * a.shift, a.naturals[1], d * b.shift, b.naturals[1]
+    (sa, ta), (sb, tb) = a.naturals, b.naturals
+    sa, sb = sa if c == 1.0 else c * sa, sb if d == 1.0 else d * sb
     total = ta + tb
+    if a.point is None and b.point is None and 0.0 < total.min(initial=1.0) <= total.max(initial=1.0) < np.inf:
+        share_b = tb / total  # the usual plate
+        shift = ta / total
+        shift *= sb
+        shift += sa * share_b
+        share_b *= ta
+        return Gaussian.from_naturals((shift, share_b))
     finite = total > 0
     safe = np.where(finite, total, 1.0)
     share_a, share_b = np.where(finite, ta / safe, 0.0), np.where(finite, tb / safe, 0.0)

@@ -93,10 +93,8 @@ def links_on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_
         keep = np.bincount(entries[left], minlength=n_entries)[entries[left]] > 1
         keep &= np.bincount(elements[left], minlength=n_elements)[elements[left]] > 1
         if keep.all():
-            break
+            return left  # nothing is a leaf any more, so that every connected part has as many links as vertices
         left = left[keep]
-    if not len(left):
-        return left
     entries, elements = entries[left], elements[left]
     label = connected_parts(n_entries + n_elements, entries, n_entries + elements)
     here = np.zeros(n_entries + n_elements, dtype=bool)  # vertices that are left
