@@ -20,11 +20,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import heliograph as hg
-from benchmarks import unseen_factors, unseen_more
+from benchmarks import unseen_factors, unseen_more, unseen_third
 from benchmarks.unseen_factors import EXACT, LIMIT, PLANE, SHARP
 from heliograph.oracles import QuadratureOracle
 
-FACTORS = unseen_factors.FACTORS | unseen_more.FACTORS
+FACTORS = unseen_factors.FACTORS | unseen_more.FACTORS | unseen_third.FACTORS
 SETTLED = hg.changed_less_than(1e-10) | hg.after(60)
 
 

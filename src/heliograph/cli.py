@@ -9,16 +9,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from heliograph.errors import HeliographError
-from heliograph.paper.reproduce import Run, Step, choose, outcome_of, plan, run
-from heliograph.paper.results import strict_json, write_outcome
-from heliograph.paper.running.parts import Outcome, Store
+
+if TYPE_CHECKING:
+    from heliograph.paper.reproduce import Run, Step
+    from heliograph.paper.running.parts import Outcome, Store
 
 app = typer.Typer(help="Expectation propagation with messages learned just in time.", no_args_is_help=True)
 
@@ -129,17 +130,17 @@ def reproduce(
     problems: Annotated[int | None, typer.Option(help="Another number of problems.")] = None,
 ) -> None:
     """Run experiments of the paper and write report.html; what an earlier run of the same settings finished is reused."""
-    silent = json_file is not None and str(json_file) == "-"
-    console = Console(stderr=silent)
+    from heliograph.paper.reproduce import choose, plan  # slow to import, and the demonstration needs none of it
+    from heliograph.paper.running.parts import Store
+
+    console = Console(stderr=str(json_file) == "-")
     wanted = None if methods is None else [m.strip() for m in methods.split(",") if m.strip()]
     if methods is not None and not wanted:
         raise typer.BadParameter("--methods names no method")
     try:
         runs = plan(choose(name), seed, full, wanted, problems, splits, seeds)
         outcomes, interrupted, errors = _follow(runs, Store(out / "parts"), jobs)
-        for outcome in outcomes.values():
-            write_outcome(out, outcome)
-        by_name = {key: strict_json(outcome.json) for key, outcome in outcomes.items()}
+        by_name = _write_outcomes(out, outcomes)
         _write_json(json_file, by_name if name == "all" else by_name.get(name, {}))
         page = _build_report(out)
     except HeliographError as error:
@@ -147,6 +148,15 @@ def reproduce(
         raise typer.Exit(2) from error
     console.print(f"report: {page}", highlight=False, soft_wrap=True)
     _exit_if_unfinished(interrupted, errors)
+
+
+def _write_outcomes(out: Path, outcomes: dict[str, Outcome]) -> dict[str, Any]:
+    """Write what every experiment gave, and give it as plain JSON."""
+    from heliograph.paper.results import strict_json, write_outcome
+
+    for outcome in outcomes.values():
+        write_outcome(out, outcome)
+    return {key: strict_json(outcome.json) for key, outcome in outcomes.items()}
 
 
 def _exit_if_unfinished(interrupted: bool, errors: list[str]) -> None:
@@ -228,6 +238,8 @@ def _follow(runs: Sequence[Run], store: Store, jobs: int) -> tuple[dict[str, Out
 
     Gives the outcomes, whether it was interrupted, and a sentence for each part that failed.
     """
+    from heliograph.paper.reproduce import outcome_of, run
+
     found, console = _Found(), Console(stderr=True)
     columns = (
         SpinnerColumn(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ def frame_of_points(problem: Problem, row: np.ndarray, u: np.ndarray, v: np.ndar
     centres, scales = {}, {}
     for port in ports_of(problem):
         c = v if port is problem.output else u[..., port.columns]
-        mean = _summed(n, row, (w[:, None] @ c)[:, 0]) / total
+        mean = _summed(n, row, _weighed(w, c)) / total
         centres[port.name] = mean
         points = _Points(row, c, w, log_w, total)
         scales[port.name] = (_log_gap if port.axis.scale_is_log_gap else _deviation)(n, points, mean)
@@ -91,19 +92,29 @@ def _deviation(n: int, points: _Points, mean: np.ndarray) -> np.ndarray:
     spread of the points that count at all, whose weights may not be known yet.
     """
     row, at = points.row, points.at
-    variance = _summed(n, row, (points.w[:, None] @ (at - mean[row][:, None]) ** 2)[:, 0]) / points.total
+    variance = _summed(n, row, _weighed(points.w, (at - mean[row][:, None]) ** 2)) / points.total
     counts = (points.log_w > -40.0)[..., None]
     low, high = np.full(mean.shape, np.inf), np.full(mean.shape, -np.inf)
-    np.minimum.at(low, row, np.where(counts, at, np.inf).min(axis=1))
-    np.maximum.at(high, row, np.where(counts, at, -np.inf).max(axis=1))
+    np.minimum.at(low, row, _only(np.where(counts, at, np.inf), np.min))
+    np.maximum.at(high, row, _only(np.where(counts, at, -np.inf), np.max))
     spread = np.where(high > low, high - low, 0.0)
     return np.maximum(np.sqrt(variance), np.abs(mean) * 1e-12 + 1e-6 * spread + 1e-60)
 
 
 def _highest(n: int, row: np.ndarray, values: np.ndarray) -> np.ndarray:
     top = np.full(n, -np.inf)
-    np.maximum.at(top, row, values.max(axis=1))
+    np.maximum.at(top, row, _only(values, np.max))
     return top
+
+
+def _only(values: np.ndarray, reduce: Callable[..., np.ndarray]) -> np.ndarray:
+    """Reduced over the second axis, which may have one place only: no call is made for thousands of those."""
+    return values[:, 0] if values.shape[1] == 1 else reduce(values, axis=1)
+
+
+def _weighed(w: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The sums ``(c, D)`` of weights ``(c, g)`` times places ``(c, g, D)``."""
+    return w * at[:, 0] if w.shape[1] == 1 else (w[:, None] @ at)[:, 0]
 
 
 def _summed(n: int, row: np.ndarray, values: np.ndarray) -> np.ndarray:

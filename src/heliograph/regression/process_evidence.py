@@ -8,7 +8,7 @@ optimised where labels bring noise variances of their own.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.regression.squared_exponential import LEAST_SIGNAL, NOISE_BOUNDS, Widths, start_widths
@@ -109,13 +109,13 @@ def negative_log_evidence(
     c = np.exp(-0.5 * np.maximum(sq[:, None] + sq - 2 * u @ u.T, 0.0))
     np.fill_diagonal(c, 1.0)
     value = 0.0
-    slope = np.zeros((n, n))  # derivative of the log evidence, twice, by each entry of c
+    slope: np.ndarray | float = 0.0  # derivative of the log evidence, twice, by each entry of c
     grad = np.zeros_like(theta)
     for f in range(1 if label_noise is None else q):
         extra = 0.0 if label_noise is None else label_noise[:, f] / np.exp(theta[k + 1 + f])
         lower = _lower(c, rho + extra)
-        half = solve_triangular(lower, targets if label_noise is None else targets[:, f : f + 1], lower=True)
-        weights = solve_triangular(lower, half, lower=True, trans=1)
+        half = _solve(lower, targets if label_noise is None else targets[:, f : f + 1])
+        weights = _solve(lower, half, trans=1)
         inverse = _inverse(lower)
         log_det = 2 * np.log(np.diagonal(lower)).sum()
         fit = (half**2).sum(0)
@@ -130,7 +130,7 @@ def negative_log_evidence(
             # d/d log s: fit/s - n from s itself, and the label noise over s on the diagonal, which shrinks
             by_signal = fit[0] / signal - n - (np.diagonal(part) * extra).sum()
             grad[k + 1 + f] = -0.5 * by_signal
-        slope += part
+        slope = slope + part
     grad[k] = -0.5 * rho * np.trace(slope)
     g = slope * c
     grad[:k] = -((u**2) * g.sum(1)[:, None] - u * (g @ u)).sum(0)
@@ -146,20 +146,29 @@ def _profiled(theta: np.ndarray, x: np.ndarray, targets: np.ndarray) -> np.ndarr
     sq = (u**2).sum(1)
     c = np.exp(-0.5 * np.maximum(sq[:, None] + sq - 2 * u @ u.T, 0.0))
     np.fill_diagonal(c, 1.0)
-    half = solve_triangular(_lower(c, np.exp(theta[k])), targets, lower=True)
+    half = _solve(_lower(c, np.exp(theta[k])), targets)
     return np.maximum((half**2).mean(0), LEAST_SIGNAL)
 
 
 def _lower(c: np.ndarray, diagonal: np.ndarray | float) -> np.ndarray:
     jitter = 0.0
     while True:
-        matrix = c + np.diag(np.broadcast_to(diagonal + jitter, (len(c),)))
-        lower, info = lapack.dpotrf(matrix, lower=1, clean=1)  # type: ignore[attr-defined]
+        matrix = c.T.copy(order="F")  # symmetric, and in LAPACK's order
+        matrix.ravel(order="F")[:: len(c) + 1] += diagonal + jitter
+        lower, info = lapack.dpotrf(matrix, lower=1, clean=1, overwrite_a=1)  # type: ignore[attr-defined]
         if not info:
             return lower
         jitter = max(10 * jitter, 10 * float(np.min(diagonal)))  # the noise times 10 as often as it fails
 
 
+def _solve(lower: np.ndarray, b: np.ndarray, trans: int = 0) -> np.ndarray:
+    """SciPy's `solve_triangular`, whose checks take longer than it does for a hundred labels."""
+    return lapack.dtrtrs(lower, b, lower=1, trans=trans)[0]  # type: ignore[attr-defined]
+
+
 def _inverse(lower: np.ndarray) -> np.ndarray:
-    inverse, _ = lapack.dpotri(lower, lower=1)  # type: ignore[attr-defined]
-    return np.tril(inverse) + np.tril(inverse, -1).T
+    """From a factor that is zero above its diagonal."""
+    half, _ = lapack.dpotri(lower, lower=1)  # type: ignore[attr-defined]
+    inverse = half + half.T
+    np.fill_diagonal(inverse, np.diagonal(half))
+    return inverse

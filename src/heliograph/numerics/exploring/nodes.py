@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from heliograph.numerics.exploring.surrogate import Surrogate
+from heliograph.numerics.sobol import BITS, sobol
 from heliograph.numerics.special import logsumexp
 
 __all__ = ["Nodes", "held", "integrate"]
@@ -124,13 +125,11 @@ def _lattice(places: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _sobol(places: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Points of a multivariate t that is as wide as the evaluated region, with the log of 1 / density / number."""
-    from scipy.stats import qmc  # when it is needed: it takes longer to load than everything else
-
     d = places.shape[1]
     scale = 1.2
     rng = np.random.default_rng(seed)
     shift = rng.random(d + 1)  # a random shift of the plain points: the same bits whatever SciPy's scrambling does
-    uniform = (qmc.Sobol(d + 1, scramble=False).random_base2(_SOBOL) + shift) % 1.0
+    uniform = (sobol(d + 1, _SOBOL) * 2.0**-BITS + shift) % 1.0
     uniform = np.clip(uniform, 1e-12, 1.0 - 1e-12)
     spread = np.sqrt(2.0 * special.gammaincinv(0.5 * _DF, uniform[:, d]) / _DF)
     z = scale * special.ndtri(uniform[:, :d]) / spread[:, None]

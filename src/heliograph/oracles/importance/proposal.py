@@ -64,8 +64,9 @@ def draw(problem: Problem, proposal: Proposal, uniforms: np.ndarray) -> np.ndarr
     n_products = len(proposal.products)
     continuous = problem.continuous
     parts = proposal.weights.shape[1]
-    edges = np.cumsum(proposal.weights, axis=1)[:, None, :-1]
-    part = (uniforms[:, :, :1] >= edges).sum(axis=-1) if parts > 1 else np.zeros((n, s), dtype=int)
+    part = np.zeros((n, s), dtype=int)
+    for edge in np.cumsum(proposal.weights, axis=1).T[:-1]:  # in turn: a sum over a short axis takes longer
+        part += uniforms[:, :, 0] >= edge[:, None]
     for c, product in enumerate(proposal.products):
         mine = part == c
         i, j = np.nonzero(mine)

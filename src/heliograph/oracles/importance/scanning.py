@@ -22,6 +22,7 @@ from heliograph.oracles.importance.segments import (
     distances,
     join_weighed,
     masses,
+    middles,
     spread_of,
     take_segments,
 )
@@ -213,7 +214,7 @@ def _proposal(problem: Problem, base: Proposal, kept: Weighed, spread: Spread, s
     weights = np.where(found[:, None], weights, np.concatenate([base.weights, np.zeros((n, 1))], axis=1))
     proposal = base._replace(weights=weights, pieces=Pieces(low, high, p))
     # the variance of an estimate that needs those distances, with either proposal
-    middle = cells.u.mean(axis=1)[:, None, None]
+    middle = middles(cells.u)
     some = take_rows(problem, cells.row)
     log_first = log_density(some, take_proposal(base, cells.row), middle)[:, 0]
     width = np.maximum(cells.u[:, 1] - cells.u[:, 0], 1e-300)

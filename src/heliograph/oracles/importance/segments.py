@@ -17,6 +17,7 @@ __all__ = [
     "distances",
     "join_weighed",
     "masses",
+    "middles",
     "spread_of",
     "take_segments",
 ]
@@ -61,25 +62,25 @@ def masses(problem: Problem, cells: Segments, mode: np.ndarray | None) -> tuple[
     """Log mass (c,) by the ends of each cell, and the most that it may be if the output passes its message's mode."""
     width = np.maximum(cells.u[:, 1] - cells.u[:, 0], 1e-300)
     log_mass = np.logaddexp(cells.log_p[:, 0], cells.log_p[:, 1]) - np.log(2.0) + np.log(width)
-    most = cells.log_p.max(axis=1) + np.log(width)
+    most = np.maximum(cells.log_p[:, 0], cells.log_p[:, 1]) + np.log(width)
     if mode is None:
         jump = cells.v[:, 0] != cells.v[:, 1]
         return log_mass, np.where(jump, most + 10.0, most)
-    low, high = cells.v.min(axis=1), cells.v.max(axis=1)
+    low, high = np.minimum(cells.v[:, 0], cells.v[:, 1]), np.maximum(cells.v[:, 0], cells.v[:, 1])
     inside = np.clip(mode[cells.row], low - cells.slack, high + cells.slack)
     places = np.concatenate([cells.v, inside[:, None]], axis=1)[..., None]
     message = problem.output.message[cells.row]
     log_out = problem.output.axis.log_message(message, places)
     best = np.where(np.isnan(log_out[:, 2]), -np.inf, log_out[:, 2])
-    seen = log_out[:, :2].max(axis=1)
-    middle = cells.u.mean(axis=1)[:, None, None]
+    seen = np.maximum(log_out[:, 0], log_out[:, 1])
+    middle = middles(cells.u)
     log_in = log_inputs(take_rows(problem, cells.row), middle)[:, 0]
     return log_mass, np.where(best > seen, np.maximum(most, log_in + best + np.log(width)), most)
 
 
 def spread_of(problem: Problem, cells: Segments, log_mass: np.ndarray) -> Spread:
     """The frame from the middles of the cells; a row may have none."""
-    u, v = (a.mean(axis=1)[:, None, None] for a in (cells.u, cells.v))
+    u, v = middles(cells.u), middles(cells.v)
     frame = frame_of_points(problem, cells.row, u, v, log_mass[:, None])
     total = log_totals(problem.n, cells.row, log_mass)[cells.row]
     held = np.isfinite(log_mass)
@@ -101,12 +102,15 @@ def _sizes(problem: Problem, frame: Frame, cells: Segments) -> np.ndarray:
     """The statistics (c, Q) of input and output in the middle of each cell, without signs."""
     places = ((problem.inputs[0], cells.u), (problem.output, cells.v))
     found = [
-        port.axis.statistics(
-            a.mean(axis=1)[:, None, None], frame.centres[port.name][cells.row], frame.scales[port.name][cells.row]
-        )
+        port.axis.statistics(middles(a), frame.centres[port.name][cells.row], frame.scales[port.name][cells.row])
         for port, a in places
     ]
     return np.abs(np.concatenate(found, axis=-1)[:, 0])
+
+
+def middles(ends: np.ndarray) -> np.ndarray:
+    """Of cells ``(c, 2)``, as points ``(c, 1, 1)``; a reduction over two numbers takes ten times as long as their sum."""
+    return (0.5 * (ends[:, 0] + ends[:, 1]))[:, None, None]
 
 
 def join_weighed(parts: list[Weighed]) -> Weighed:

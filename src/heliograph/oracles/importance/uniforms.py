@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.errors import ModelError
-
-if TYPE_CHECKING:
-    from scipy.stats import qmc
+from heliograph.numerics.sobol import BITS, scrambled_sobol
 
 __all__ = ["Streams", "Uniforms", "uniforms_for"]
 
 _SEED = 20150701  # of the scrambling; any number does
 _FIRST = 10  # the least power of two of points that are made at once
-_BITS = 30  # of a Sobol' coordinate: scipy's default, good for 2^30 points
 
 
 class Streams(NamedTuple):
@@ -48,7 +45,7 @@ class Uniforms:
         self._own = streams.generators(purpose)
         if kind == "sobol":
             self._taken = [0] * n_replicates  # points of each replicate
-            shifts = [g.integers(0, 2**_BITS, size=(n_replicates, 1, 1, dimension)) for g in self._own]
+            shifts = [g.integers(0, 2**BITS, size=(n_replicates, 1, 1, dimension)) for g in self._own]
             self._shifts = np.concatenate(shifts, axis=1)
 
     def take(self, replicate: int, size: int, rows: np.ndarray) -> np.ndarray:
@@ -59,7 +56,7 @@ class Uniforms:
         first = self._taken[replicate]
         self._taken[replicate] = first + size
         moved = _NETS.points(self.dimension, replicate, first + size)[first:] ^ self._shifts[replicate, rows]
-        return (moved + 0.5) * 2.0**-_BITS
+        return (moved + 0.5) * 2.0**-BITS
 
 
 def uniforms_for(streams: Streams, purpose: int, dimension: int, kind: str, n_replicates: int = 16) -> Uniforms:
@@ -83,20 +80,10 @@ class _Nets:
         made = self._made.get((dimension, replicate))
         if made is None or len(made) < n:
             with self._lock:  # oracles may run in several threads
-                size = 1 << max(_FIRST, (n - 1).bit_length())
-                engine = _engine(dimension, np.random.default_rng([_SEED, dimension, replicate]))
-                made = np.rint(engine.random(size) * 2.0**_BITS).astype(np.int64) & (2**_BITS - 1)
+                rng = np.random.default_rng([_SEED, dimension, replicate])
+                made = scrambled_sobol(rng, dimension, max(_FIRST, (n - 1).bit_length()))
                 self._made[dimension, replicate] = made
         return made[:n]
 
 
 _NETS = _Nets()
-
-
-def _engine(dimension: int, rng: np.random.Generator) -> qmc.Sobol:
-    from scipy.stats import qmc  # half of what `import heliograph` would take
-
-    try:
-        return qmc.Sobol(dimension, scramble=True, bits=_BITS, rng=rng)
-    except TypeError:  # before scipy 1.15 the argument had another name
-        return qmc.Sobol(dimension, scramble=True, bits=_BITS, seed=rng)  # type: ignore[call-arg]

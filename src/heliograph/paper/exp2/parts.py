@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from heliograph.families import Beta, Gaussian
 from heliograph.families.coordinates import logs_of
@@ -232,6 +231,8 @@ def _certain(certain: np.ndarray, log_kl: np.ndarray, wrong_kl: float) -> dict[s
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float | None:
     """Spearman's; there is none if all doubts, or all errors, are the same (below rounding)."""
+    from scipy.stats import rankdata  # half a second to load, which every command would pay
+
     return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else None
 
 
