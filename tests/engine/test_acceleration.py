@@ -74,7 +74,7 @@ class Messages:
     def snapshot(self, copy):
         from heliograph.engine.tables import Snapshot
 
-        return Snapshot({(0, "x"): self.message}, {}, {})
+        return Snapshot({(0, "x"): self.message}, {})
 
 
 def info(change, n_shortened=0):

@@ -31,12 +31,16 @@ class OnlyTheProtocol:
         return getattr(object.__getattribute__(self, "_kind"), name)
 
 
-def regression():
+def regression(vector=False):
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((30, 3))
+    x = rng.standard_normal((30, 2))
     model = hg.Model()
-    w = model.gaussian("w", np.zeros(3), covariance=np.eye(3))
-    model.bernoulli("y", logit=x @ w, observed=(rng.random(30) < 0.5).astype(float))
+    if vector:
+        z = x @ model.gaussian("w", np.zeros(2), covariance=np.eye(2))
+    else:
+        w = model.gaussian("w", 0.0, variance=1.0, size=2)
+        z = x[:, 0] * w[0] + x[:, 1] * w[1]
+    model.bernoulli("y", logit=z, observed=(rng.random(30) < 0.5).astype(float))
     return model
 
 
@@ -68,9 +72,10 @@ def test_a_run_and_its_posterior_use_only_the_protocol_of_a_plate(write, schedul
 
 
 def test_the_kind_of_a_plate_follows_from_its_edges_and_its_factor():
-    kinds = {type(k).__name__ for k in compile_model(regression().graph, "factorised").plates}
-    assert kinds == {"PlainPlate", "SharedVectorPlate"}
-    assert {type(k).__name__ for k in compile_model(regression().graph).plates} == {"PlainPlate", "BlockPlate"}
+    assert {type(k).__name__ for k in compile_model(regression().graph, "factorised").plates} == {"PlainPlate"}
+    for structure in ("auto", "factorised"):  # the rows of one vector are never apart from it
+        kinds = {type(k).__name__ for k in compile_model(regression(vector=True).graph, structure).plates}
+        assert kinds == {"PlainPlate", "BlockPlate"}
     kinds = [type(k).__name__ for k in compile_model(black_box().graph).plates]
     assert kinds.count("LearnedPlate") == 1
 

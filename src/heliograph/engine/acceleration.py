@@ -149,10 +149,9 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
 
 def _combined(states: list[Snapshot], weights: np.ndarray) -> Snapshot:
     """The weighted sum of states, as natural parameters; point masses, and what is not finite, as in the last one."""
-    sent, absorbed, scattered = states[-1]
+    sent, scattered = states[-1]
     return Snapshot(
         {k: _sum([s.sent[k] for s in states], weights) for k in sent},
-        {k: _sum([s.absorbed[k] for s in states], weights) for k in absorbed},
         {k: _sum([s.scattered[k] for s in states], weights) for k in scattered},
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from heliograph.engine.blocks.graph import with_blocks
+from heliograph.engine.blocks.graph import with_blocks, with_products
 from heliograph.engine.discrete.counts import with_counts
 from heliograph.engine.discrete.graph import with_discrete_blocks
 from heliograph.engine.plates import Exchange, PlateKind, compile_plates
@@ -67,7 +67,7 @@ class CompiledModel(NamedTuple):
 def with_joint_parts(graph: Graph, structure: str = "auto", budget: float = 2.0) -> Graph:
     """The same model with one plate for all that is kept joint."""
     if structure == "factorised":
-        return graph
+        return with_products(graph)
     must = structure == "joint"
     graph = with_blocks(with_pooled_samples(graph), must, budget)
     return with_counts(with_discrete_blocks(graph, must))

@@ -161,7 +161,7 @@ class Posterior(ReadablePosterior):
         """
         words = {e.node: "joint" for p in self._graph.plates for e in p.edges.values() if e.joint}
         for kind in self._compiled.blocks:
-            words |= dict.fromkeys(kind.factor.block.nodes, "joint")
+            words |= dict.fromkeys(kind.factor.block.nodes, "factorised" if kind.factor.block.alone else "joint")
             errors = kind.estimated_errors(self._exchange.tables) or {}
             words |= {k: f"joint, standard deviations {_wrong_by(e)}" for k, e in errors.items()}
         free = [n for n in self._graph.nodes if n.given and not n.fully_observed]

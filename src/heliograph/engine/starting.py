@@ -104,11 +104,10 @@ def warm_messages(graph: Graph, earlier: Graph, messages: Snapshot) -> Snapshot:
         if not found or any(edge.joint for edge in plate.edges.values()):
             continue
         before = found.pop(0)
-        for port, edge in plate.edges.items():
-            if not edge.shared:
-                message = _fitted(messages.sent[before.position, port], tables.sent[plate.position, port])
-                if message is not None:
-                    tables.store(plate, port, message, None)
+        for port in plate.edges:
+            message = _fitted(messages.sent[before.position, port], tables.sent[plate.position, port])
+            if message is not None:
+                tables.store(plate, port, message, None)
     return tables.snapshot(copy=False)
 
 

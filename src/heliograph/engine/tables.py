@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from heliograph.engine.merging import copied, overlaid, scattered, times, with_rows
-from heliograph.families import Categorical, Family, Gaussian
+from heliograph.families import Categorical, Family
 from heliograph.graph.records import Edge, Graph, Node, Plate
 
 __all__ = ["Rows", "Snapshot", "Tables"]
@@ -24,7 +24,6 @@ class Snapshot(NamedTuple):
     """The messages of a moment, from which all else follows."""
 
     sent: dict[tuple[int, str], Family]
-    absorbed: dict[int, Gaussian]
     scattered: dict[tuple[int, str], Family]
 
 
@@ -39,7 +38,6 @@ class Tables:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.sent: dict[tuple[int, str], Family] = {}
-        self.absorbed: dict[int, Gaussian] = {}  # plate -> row messages that its message to a shared entry was made of
         self._scattered: dict[tuple[int, str], Family] = {}  # messages of indexed edges, summed per node entry
         self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
         self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
@@ -49,10 +47,6 @@ class Tables:
             for port, edge in plate.edges.items():
                 self._meets[edge.node].append((plate, port))
                 node = graph.nodes[edge.node]
-                if edge.shared:
-                    self.sent[plate.position, port] = node.uniform()
-                    self.absorbed[plate.position] = Gaussian.uniform((plate.size,))
-                    continue
                 self.sent[plate.position, port] = node.uniform(node.size if edge.joint else plate.size)
                 if edge.index is not None:
                     self._scattered[plate.position, port] = node.uniform()
@@ -61,7 +55,7 @@ class Tables:
                     self._observed[plate.position, port] = seen
         # a node whose edges all run entry by entry and are few gets its cavities as products
         self._plain = {
-            n: len(meets) <= _FEW and all(p.edges[port].index is None and not p.edges[port].shared for p, port in meets)
+            n: len(meets) <= _FEW and all(p.edges[port].index is None for p, port in meets)
             for n, meets in self._meets.items()
         }
 
@@ -177,35 +171,6 @@ class Tables:
         # a new value over the changed arrays: the old one may have kept moments of what they were
         self._total[edge.node] = targets[0].from_naturals(targets[0].naturals, targets[0].point)
 
-    def store_shared(self, plate: Plate, port: str, message: Family, absorbed: Gaussian) -> None:
-        """Record the message to an entry that a plate's elements share, and the row messages it was made of."""
-        edge = plate.edges[port]
-        node = self.graph.nodes[edge.node]
-        self.sent[plate.position, port] = message if edge.index is None else scattered(node, edge.index, message)
-        self.absorbed[plate.position] = absorbed
-        self.state = object()
-        self._total.pop(edge.node, None)
-
-    def shift_shared(
-        self, plate: Plate, port: str, change: tuple[np.ndarray, ...], rows: slice, absorbed: Gaussian
-    ) -> Family:
-        """Add `change` to the natural parameters of the message to a shared entry, because some rows' messages are new.
-
-        `absorbed` holds the new row messages. Returns the node's total after the change.
-        """
-        edge = plate.edges[port]
-        total = self.total(self.graph.nodes[edge.node])
-        entry = 0 if edge.index is None else int(edge.index[0])
-        for family in (total, self.sent[plate.position, port]):
-            for a, b in zip(family.naturals, change, strict=True):
-                a[entry] += b
-        for a, b in zip(self.absorbed[plate.position].naturals, absorbed.naturals, strict=True):
-            a[rows] = b
-        changed = total.from_naturals(total.naturals)  # a new value, so that cached moments are not taken for its own
-        self._total[edge.node] = changed
-        self.state = object()
-        return changed
-
     # ---- whole states -------------------------------------------------------------------------------------------
     def own(self) -> None:
         """Make every array this run's own, so that rows can be changed in place."""
@@ -213,12 +178,11 @@ class Tables:
 
     def snapshot(self, copy: bool) -> Snapshot:
         """Everything needed to come back to this state; `copy` where arrays are changed in place."""
-        return Snapshot(_kept(self.sent, copy), _kept(self.absorbed, copy), _kept(self._scattered, copy))
+        return Snapshot(_kept(self.sent, copy), _kept(self._scattered, copy))
 
     def restore(self, snapshot: Snapshot, copy: bool) -> None:
         """Go back to a snapshot."""
-        self.sent, self.absorbed = _kept(snapshot.sent, copy), _kept(snapshot.absorbed, copy)
-        self._scattered = _kept(snapshot.scattered, copy)
+        self.sent, self._scattered = _kept(snapshot.sent, copy), _kept(snapshot.scattered, copy)
         self._total = {}
         self.state = object()
 

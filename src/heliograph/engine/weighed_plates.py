@@ -256,10 +256,7 @@ def _of_messages(plate: Plate, tables: Tables, drawn: Drawn) -> Said | None:
         sent = tables.sent[plate.position, port]
         if sent.point is not None:
             return None
-        if edge.shared:
-            values = values[edge.entries(1)]
-        else:
-            values = values[edge.entries(plate.size)]
+        values = values[edge.entries(plate.size)]
         flat = values.transpose(2, 0, 1) if values.ndim == 3 else values.T
         total = total + sent.log_density(flat).sum(axis=1)
     return Said(total, False)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from heliograph.engine.blocks.constraints import Elimination, eliminate
-from heliograph.engine.blocks.grouping import DETERMINISTIC, groups, is_gaussian_prior, is_linear
+from heliograph.engine.blocks.grouping import DETERMINISTIC, Linear, groups, is_gaussian_prior, is_linear
 from heliograph.engine.blocks.records import Block, Known, components
 from heliograph.engine.blocks.rows import (
     Rows,
@@ -49,22 +49,22 @@ _SUMS = (Sum, Difference)
 _TIGHT = 1e-7  # variance over that of the mean, below which a node is written as a deviation from its mean
 
 
-def find_blocks(graph: Graph) -> list[Block]:
+def find_blocks(graph: Graph, linear: Linear = is_linear) -> list[Block]:
     """The Gaussian blocks of a graph; nodes that no linear plate joins to another are in none."""
-    return [_Compiler(graph, nodes).block() for nodes in groups(graph)]
+    return [_Compiler(graph, nodes, linear).block() for nodes in groups(graph, linear)]
 
 
 # ---- one block --------------------------------------------------------------------------------------------------
 class _Compiler:
     """Writes the nodes of one block as rows, plate by plate, parents before children."""
 
-    def __init__(self, graph: Graph, nodes: set[int]) -> None:
+    def __init__(self, graph: Graph, nodes: set[int], linear: Linear) -> None:
         self.graph = graph
         self.nodes = tuple(sorted(nodes))
         self.plates = [
             p
             for p in graph.plates
-            if (is_linear(graph, p) or is_gaussian_prior(p)) and any(e.node in nodes for e in p.edges.values())
+            if (linear(graph, p) or is_gaussian_prior(p)) and any(e.node in nodes for e in p.edges.values())
         ]
         makers: dict[int, list[Plate]] = {}
         for plate in self.plates:

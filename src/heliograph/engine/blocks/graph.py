@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+import numpy as np
+
 from heliograph.engine.blocks.absorbing import with_absorbed_terms
 from heliograph.engine.blocks.choosing import Limits
 from heliograph.engine.blocks.compile import find_blocks
 from heliograph.engine.blocks.estimated import EXPECTED_ERROR, GOOD
-from heliograph.engine.blocks.grouping import with_differences
+from heliograph.engine.blocks.grouping import is_product, with_differences
 from heliograph.engine.blocks.joining import with_joint_ports
 from heliograph.engine.blocks.pairing import with_paired_constraints
 from heliograph.engine.blocks.plate import BlockFactor, port_of
@@ -20,7 +22,9 @@ from heliograph.errors import AccuracyWarning
 from heliograph.graph.records import Edge, Graph, Plate
 from heliograph.numerics.sparse import TooExpensiveError
 
-__all__ = ["with_blocks"]
+__all__ = ["with_blocks", "with_products"]
+
+_AT_ANY_PRICE = Limits(np.inf, estimated=False)
 
 
 def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
@@ -36,6 +40,26 @@ def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
         if rewritten is not graph:
             graph, blocks = rewritten, find_blocks(rewritten)
     factors = _factors(graph, blocks, must, Limits(budget, not must))
+    return with_products(_with_factors(graph, factors))
+
+
+def with_products(graph: Graph) -> Graph:
+    """The same model with a block for every vector of which there are products ``X @ w``: itself and the rows, nothing else.
+
+    This much is joint in a factorised model, too, whatever it costs: n rows that share a vector send it one message.
+    """
+    blocks = [replace(b, alone=True) for b in find_blocks(graph, is_product)]
+    met = graph.meetings()
+    return _with_factors(graph, [BlockFactor(graph, b, _sites(b, met), _AT_ANY_PRICE) for b in blocks])
+
+
+def _sites(block: Block, met: dict[int, list[tuple[Plate, str]]]) -> set[int]:
+    """The nodes of a block at which other factors meet it."""
+    return {k for k in block.nodes if any(p.position not in block.plates for p, _ in met.get(k, ()))}
+
+
+def _with_factors(graph: Graph, factors: list[BlockFactor]) -> Graph:
+    """The same graph with blocks in the place of the plates that they hold."""
     gone = {k for f in factors for k in f.block.plates}
     made = replace(graph, plates=[])
     for plate in graph.plates:
@@ -49,12 +73,11 @@ def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
 
 def _factors(graph: Graph, blocks: list[Block], must: bool, limits: Limits) -> list[BlockFactor]:
     """The blocks as factors, but for those that are too expensive; a warning says what becomes of a block beyond the limits."""
-    met = {e.node for p in graph.plates for e in p.edges.values()}
+    met = graph.meetings()
     factors: list[BlockFactor] = []
     for block in blocks:
-        outside = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
         try:
-            factors.append(BlockFactor(graph, block, met & outside & set(block.nodes), limits))
+            factors.append(BlockFactor(graph, block, _sites(block, met), limits))
         except TooExpensiveError as error:
             lost = ": correlations are lost, and their standard deviations may be too small"
             refuse_block(_too_expensive(graph, block, error), lost, must)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from heliograph.families import Gaussian, MultivariateGaussian
 from heliograph.graph.records import Edge, Graph, Node, Plate
 from heliograph.numerics.joined_sets import joined_sets
 
-__all__ = ["DETERMINISTIC", "groups", "is_gaussian_prior", "is_linear", "with_differences"]
+__all__ = ["DETERMINISTIC", "Linear", "groups", "is_gaussian_prior", "is_linear", "is_product", "with_differences"]
 
 DETERMINISTIC = (
     Sum,
@@ -38,6 +40,7 @@ DETERMINISTIC = (
 )  # factors whose child is an affine function of their parents
 _LINEAR = (*DETERMINISTIC, Equal, GaussianFactor, MultivariateGaussianFactor)
 _GAUSSIAN = (Gaussian, MultivariateGaussian)
+Linear: TypeAlias = Callable[[Graph, Plate], bool]  # which plates disappear into blocks
 _OF_DIFFERENCE = (GaussianPrecision, LaplaceFactor, StudentT)  # factors in which only x - mean counts
 
 
@@ -85,12 +88,17 @@ def is_linear(graph: Graph, plate: Plate) -> bool:
     return all(issubclass(graph.nodes[e.node].family, _GAUSSIAN) for e in plate.edges.values())
 
 
-def groups(graph: Graph) -> list[set[int]]:
+def is_product(graph: Graph, plate: Plate) -> bool:
+    """Whether a plate holds the rows of ``X @ w``, which share one vector and are never apart from it."""
+    return isinstance(plate.factor, Dot)
+
+
+def groups(graph: Graph, linear: Linear = is_linear) -> list[set[int]]:
     """Sets of nodes that linear plates join, two open ends at a time; and vectors of which products are known exactly."""
-    linear = [p for p in graph.plates if is_linear(graph, p)]
-    ends = [[p.edges[port].node for port in _open_ports(graph, p)] for p in linear]
+    plates = [p for p in graph.plates if linear(graph, p)]
+    ends = [[p.edges[port].node for port in _open_ports(graph, p)] for p in plates]
     return joined_sets(
-        nodes for p, nodes in zip(linear, ends, strict=True) if len(nodes) > 1 or (nodes and isinstance(p.factor, Dot))
+        nodes for p, nodes in zip(plates, ends, strict=True) if len(nodes) > 1 or (nodes and is_product(graph, p))
     )
 
 

@@ -72,6 +72,7 @@ class Block:
     base: dict[int, np.ndarray]  # node with a distribution of its own -> its columns, -1 where it was observed
     known: tuple[Known, ...]
     log_constant: float  # of the known rows' density, besides their own terms
+    alone: bool = False  # a vector with products of its own and nothing else, which is joint in a factorised model, too
 
 
 def components(entries: np.ndarray, d: int) -> np.ndarray:

@@ -74,7 +74,7 @@ def _source(graph: Graph, table: Plate) -> Plate | None:
     if not isinstance(source.factor, CategoricalDirichlet) or port != "x" or "p" not in source.edges:
         return None
     plain = table.edges["parent0"].index is None and source.edges["x"].index is None
-    return source if plain and source.size == table.size and not source.edges["p"].shared else None
+    return source if plain and source.size == table.size else None
 
 
 def _kinds(graph: Graph, table: Plate, source: Plate) -> _Kinds:

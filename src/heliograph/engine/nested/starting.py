@@ -36,7 +36,6 @@ def carried_on(near: Snapshot, others: Sequence[Snapshot], shares: np.ndarray) -
     """The messages of several runs, the nearest among them, averaged with some weights in their natural parameters."""
     return Snapshot(
         {key: _averaged(own, [s.sent.get(key) for s in others], shares) for key, own in near.sent.items()},
-        {key: _averaged(own, [s.absorbed.get(key) for s in others], shares) for key, own in near.absorbed.items()},
         {key: _averaged(own, [s.scattered.get(key) for s in others], shares) for key, own in near.scattered.items()},
     )
 

@@ -1,8 +1,8 @@
 """Plates as a run uses them: one small protocol, and the kinds of plates that implement it.
 
 Start with `protocol`: what any kind of plate can be asked. `plain` is a factor with formulas, `learned` a black box that
-asks and learns, `shared_vector` the rows of ``X @ w``, which meet in one vector. `exchange` holds what all of them write
-to, and `delivery` the way of a new message into the tables. `compiling` chooses the kind of every plate, once per run.
+asks and learns, `block` what is jointly Gaussian, `discrete` and `counts` what is summed over. `exchange` holds what all of them
+write to, and `delivery` the way of a new message into the tables. `compiling` chooses the kind of every plate, once per run.
 """
 
 from heliograph.engine.plates.compiling import compile_plates

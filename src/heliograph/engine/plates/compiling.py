@@ -11,7 +11,6 @@ from heliograph.engine.plates.discrete import DiscretePlate
 from heliograph.engine.plates.learned import LearnedPlate
 from heliograph.engine.plates.plain import PlainPlate
 from heliograph.engine.plates.protocol import PlateKind
-from heliograph.engine.plates.shared_vector import SharedVectorPlate
 from heliograph.graph.records import Graph, Plate
 
 __all__ = ["compile_plates"]
@@ -29,6 +28,4 @@ def _kind(graph: Graph, plate: Plate) -> PlateKind:
         return CountsPlate(plate, plate.factor)
     if isinstance(plate.factor, DiscreteFactor):
         return DiscretePlate(plate, plate.factor)
-    if any(edge.shared for edge in plate.edges.values()):
-        return SharedVectorPlate(graph, plate)
     return LearnedPlate(graph, plate) if plate.factor.learns else PlainPlate(graph, plate)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from heliograph.engine.schedule import Task
 from heliograph.engine.sweep_info import Invocation
 from heliograph.engine.tables import Rows, Tables
@@ -52,8 +50,6 @@ class Exchange:
     began: dict[int, Family] = field(
         default_factory=dict[int, Family]
     )  # node -> its belief before this sweep lowered it
-    # the mean and covariance of the vector from which a row was last sent, with the total that they belong to
-    moments: tuple[Family, tuple[np.ndarray, np.ndarray] | None] | None = None
 
     def over(self, tables: Tables, unsent: Unsent | None = None) -> Exchange:
         """The same settings over other tables, with counts of their own."""
