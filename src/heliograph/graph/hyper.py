@@ -57,6 +57,11 @@ class HyperPrior:
         return len(self.centre)
 
     @property
+    def signed(self) -> bool:
+        """Whether its values are numbers that may have either sign, each with a u of its own: no scales, no matrices."""
+        return not self.positive and self.n == int(np.prod(self.shape))
+
+    @property
     def reference(self) -> Array:
         """The u at which a model is first written."""
         return self.centre + _OFF * self.width

@@ -24,9 +24,10 @@ class Seen:
 class Known:
     """A log density with a gradient, that counts how often it is evaluated."""
 
-    def __init__(self, log_density, d, width=1.0):
+    def __init__(self, log_density, d, width=1.0, signed=False):
         self.function = log_density
         self.width, self.centre, self.metric = np.full(d, width), np.zeros(d), np.eye(d)
+        self.middle, self.signed = np.zeros(d), np.full(d, signed)
         self.points, self.effort = [], SimpleNamespace(n_evaluations=0)
 
     def log_size(self, u):

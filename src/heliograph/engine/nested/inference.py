@@ -10,7 +10,8 @@ import numpy as np
 
 from heliograph.engine.doubts import warn_of_doubts
 from heliograph.engine.nested.estimating import estimated_error
-from heliograph.engine.nested.integrating import Whole, best_point, corrected, explore, single
+from heliograph.engine.nested.integrating import Whole, corrected, explore, single
+from heliograph.engine.nested.modes import best_point
 from heliograph.engine.nested.points import Evaluator, Point, log_prior, values_of
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.nested.precisions import poorly_messaged

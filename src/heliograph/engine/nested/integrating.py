@@ -2,7 +2,7 @@
 
 1. Climb from the middle of the prior, and from other places where the evidence does not rise towards the mode that is known.
 2. Whiten the coordinates by the curvature at each mode.
-3. Evaluate a lattice in these coordinates until its front holds little of the mass.
+3. Evaluate a lattice in these coordinates until its front holds little of the mass, and where else the surrogate sees mass.
 4. Interpolate the log density and integrate it over fine nodes; what else EP found at the points is interpolated at the same nodes.
 """
 
@@ -14,20 +14,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from heliograph.engine.nested.modes import find_modes
 from heliograph.engine.nested.points import Evaluator, Point
-from heliograph.numerics.exploring.climbing import Frame, Peak, climb, whiten
+from heliograph.numerics.exploring.climbing import Frame
 from heliograph.numerics.exploring.flooding import Flood, flood
 from heliograph.numerics.exploring.nodes import Nodes, held, integrate
 from heliograph.numerics.exploring.surrogate import fit, matrix
 
-__all__ = ["ABOVE", "Region", "Whole", "best_point", "corrected", "explore", "region_of", "single", "whole_of"]
+__all__ = ["ABOVE", "Region", "Whole", "corrected", "explore", "region_of", "single", "whole_of"]
 
 _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, far more than a well-behaved model takes
 _DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
-_APART = 3.0  # whitened distance from a mode, beyond which another start is worth a look
-_SAME = 1.5  # within which a climb has come to a mode that is known
-_SLOPED = {2, 4, 5, 6}  # dimensions whose lattice needs gradients as well; in three, more points are the cheaper way
+_SLOPED = {1, 2, 4, 5, 6}  # dimensions whose lattice needs gradients; in three, more points are the cheaper way
 _CLOSE = 0.05  # whitened distance of two points of which one is enough
+_BETWEEN = 1.5  # times the whitened distance from a mode to that from another, up to which a node is between the two
+_FOLLOWED = {1, 2, 3}  # dimensions in which mass beyond the points is followed
+_LOST = 0.1  # share of the mass beyond all points, above which some is evaluated; 14 models had .03 to .07, wrong ones .14 up
+_AT_ONCE = 3  # values of it at a time
+_ROUNDS = 8  # times, at the most
 ABOVE = (
     1.0  # nats that a surrogate may rise above every value it goes through: between points of a lattice tops are lower
 )
@@ -43,6 +47,7 @@ class Region(NamedTuple):
     nodes: Nodes
     log_mass: float  # of the integral over u
     above: float = 0.0  # nats by which the surrogate rises above the best point
+    between: float = 0.0  # share of its mass about as near to another mode
 
 
 class Whole(NamedTuple):
@@ -56,70 +61,41 @@ class Whole(NamedTuple):
     log_mass: float
 
 
-def best_point(evaluator: Evaluator) -> Point:
-    """The highest mode that several climbs find."""
-    return max(_modes(evaluator)[1], key=lambda p: p.log_density)
-
-
 def explore(evaluator: Evaluator, seed: int = 0) -> Whole:
     """Integrate over the hyper-parameters."""
-    frames, _ = _modes(evaluator)
-    order = sorted(range(len(frames)), key=lambda k: -frames[k][1].log_density)
+    frames = find_modes(evaluator)
     regions: list[Region] = []
-    for k in order:
-        frame, top = frames[k]
+    for k, (frame, top) in enumerate(frames):
         evaluator.metric = np.linalg.inv(frame.axes)
         others = [f for j, (f, _) in enumerate(frames) if j != k]
         regions.append(_region(evaluator, frame, top, others, seed))
-    return whole_of(regions)
+    return _followed(evaluator, whole_of(regions), seed)
 
 
-# ---- modes ----------------------------------------------------------------------------------------------------------
-def _modes(evaluator: Evaluator) -> tuple[list[tuple[Frame, Point]], list[Point]]:
-    """The modes that climbs from several places end at, with whitened coordinates."""
-    width = evaluator.width
-    frames: list[tuple[Frame, Point]] = []
-
-    def known(u: np.ndarray) -> bool:
-        return any(np.linalg.norm(f.whitened(u)) < _SAME for f, _ in frames)
-
-    def settle(peak: Peak) -> None:
-        frame, top = whiten(evaluator.at, peak, width)
-        if top is not peak.top and not known(top.u):  # the climb had ended on a shoulder
-            frame, top = whiten(evaluator.at, climb(evaluator.at, top.u, width), width)
-        frames.append((frame, top))  # type: ignore[arg-type]
-
-    settle(climb(evaluator.at, evaluator.centre, width))
-    for start in _starts(evaluator):
-        middle = [0.5 * (start + frames[0][0].centre)] if len(width) == 1 else []
-        for place in [start, *middle]:
-            if min(np.linalg.norm(f.whitened(place)) for f, _ in frames) < _APART:
+def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
+    """Evaluate where much of the mass is said to be beyond all points, until little is: a ridge that bends is lost sight of."""
+    frames = [r.frame for r in whole.regions]
+    for _ in range(_ROUNDS if len(frames[0].centre) in _FOLLOWED else 0):
+        regions: list[Region] = []
+        for k, r in enumerate(whole.regions):
+            beyond = np.where(r.nodes.beyond, r.nodes.weights, 0.0)
+            share = float(beyond.sum())
+            if share * np.exp(r.log_mass - whole.log_mass) < _LOST:
+                regions.append(r)
                 continue
-            here = evaluator.at(place, True)
-            if not here.good or _rises_to_one(here, frames):
-                continue
-            peak = climb(evaluator.at, place, width, known=known)
-            if np.isfinite(peak.top.log_density) and not known(peak.top.u):
-                settle(peak)
-    return frames, [top for _, top in frames]
-
-
-def _starts(evaluator: Evaluator) -> list[np.ndarray]:
-    """Further starts: far to both sides of one number, in three corners of several."""
-    d, width, centre = len(evaluator.width), evaluator.width, evaluator.centre
-    if d == 1:
-        return [centre - 1.6 * width, centre + 1.6 * width]
-    signs = np.array([[1, 1, -1], [1, -1, 1], [1, -1, -1]])  # columns of a Hadamard matrix
-    return [centre + 1.3 * width * np.resize(signs[:, k], d) for k in range(3)]
-
-
-def _rises_to_one(here: Point, frames: list[tuple[Frame, Point]]) -> bool:
-    """Whether the log density rises from here towards a mode that is known, and that is higher."""
-    for frame, top in frames:
-        towards = frame.centre - here.u
-        if top.log_density > here.log_density and float(here.gradient @ towards) > 0:
-            return True
-    return False
+            order = np.lexsort(r.nodes.z.T[::-1])
+            ends = np.cumsum(beyond[order])
+            at = np.searchsorted(ends, share * (np.arange(_AT_ONCE) + 0.5) / _AT_ONCE)
+            evaluator.metric = np.linalg.inv(r.frame.axes)
+            new = evaluator.many(list(r.frame.at(r.nodes.z[order[at]])), gradient=True)
+            use = [*r.points, *(p for p in new if p.good)]  # also deep ones: they say that nothing is there
+            even = {id(p) for p, e in zip(r.points, r.even, strict=True) if e}
+            others = [f for j, f in enumerate(frames) if j != k]
+            regions.append(region_of(r.frame, r.flood, use, np.array([id(p) in even for p in use]), others, seed))
+        if all(a is b for a, b in zip(regions, whole.regions, strict=True)):
+            break
+        whole = whole_of(regions)
+    return whole
 
 
 # ---- one region -----------------------------------------------------------------------------------------------------
@@ -144,15 +120,19 @@ def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, ot
     z = frame.whitened(np.array([p.u for p in use]))
     log_density = np.array([p.log_density for p in use])
     top = log_density.max()
-    slopes = np.array([p.gradient for p in use]) @ frame.axes + z
+    deep = log_density < top - _DEEP
+    log_density = np.where(deep, top - _DEEP, log_density)
+    slopes = np.where(deep[:, None], np.nan, np.array([p.gradient for p in use]) @ frame.axes + z)
     values = log_density - top + 0.5 * (z**2).sum(axis=1)
     nodes = integrate(fit(z, values, slopes), z, found.spacing, seed)
     if not nodes.highest < ABOVE:  # gradients that contradict the values, as those of noisy evidence may
         nodes = integrate(fit(z, values), z, found.spacing, seed)
-    mine = (
-        np.array([_nearest_is(frame, others, u) for u in frame.at(nodes.z)]) if others else np.ones(len(nodes.z), bool)
-    )
+    own, other = np.linalg.norm(nodes.z, axis=1), np.full(len(nodes.z), np.inf)
+    for f in others:
+        other = np.minimum(other, np.linalg.norm(f.whitened(frame.at(nodes.z)), axis=1))
+    mine = own <= other
     share = nodes.weights[mine].sum()
+    between = float(nodes.weights[mine & (other < _BETWEEN * own)].sum() / share)
     nodes = Nodes(
         nodes.z[mine],
         nodes.weights[mine] / share,
@@ -161,7 +141,7 @@ def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, ot
         nodes.beyond[mine],
     )
     log_mass = nodes.log_mass + top + float(np.linalg.slogdet(frame.axes)[1])
-    return Region(frame, found, tuple(use), even, nodes, log_mass, nodes.highest)
+    return Region(frame, found, tuple(use), even, nodes, log_mass, nodes.highest, between)
 
 
 def _nearest_is(frame: Frame, others: list[Frame], u: np.ndarray) -> bool:

@@ -39,6 +39,7 @@ _LOOSER = (
     10.0  # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
 )
 _BESIDE = 2  # times the points that determine a plane: so many of the nearest say where messages go
+_AWAY = 0.1  # share of a squared distance in standard deviations that a tail counts with: chosen on one scale that is far from zero
 _SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width
 
 
@@ -122,6 +123,8 @@ class Evaluator:
         self._options = options
         self.width = np.concatenate([h.prior.width for h in hypers])
         self.centre = np.concatenate([h.prior.reference for h in hypers]) if centre is None else centre
+        self.middle = np.concatenate([h.prior.centre for h in hypers])
+        self.signed = np.concatenate([np.full(h.prior.n, h.prior.signed) for h in hypers])
         self._structure: tuple[object, ...] | None = None  # of the model at the first value
         self._learns = False  # whether black boxes learn in a run
         self._writing = Lock()
@@ -164,9 +167,13 @@ class Evaluator:
     def log_size(self, u: np.ndarray) -> np.ndarray:
         """``log`` of the largest of the positive hyper-parameters, each over its size at the best value so far, or 0.
 
-        A tail that holds little mass counts in the mean and the variance of a scale if the scale is large there.
+        A tail that holds little mass counts in the mean and the variance of a scale if the scale is large there; and that of a
+        single one, if it is many standard deviations away.
         """
         best = max(self.points, key=lambda p: p.log_density).u
+        if len(best) == 1 and self.hypers[0].prior.positive:
+            away = np.expm1(np.minimum(u[..., 0] - best[0], 50.0)) * float(np.abs(self.metric[0, 0]))
+            return np.maximum(np.log(np.maximum(_AWAY * away**2, 1.0)), np.maximum(u[..., 0] - best[0], 0.0))
         start, found = 0, np.zeros(u.shape[:-1])
         for h in self.hypers:
             if h.prior.positive:

@@ -18,6 +18,9 @@ _UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, bel
 _HEAVY = 0.01  # share of the mass that makes a point count
 _ROUGH = 0.3  # estimated error, in nats or standard deviations, above which the result is not to be trusted
 _NODES = 50.0  # nodes of equal weight, at the least, that carry the mass in three and more dimensions
+_TOUCHING = 0.02  # share of the mass about as near to one mode as to another; those apart had .002, wrong ones .05 up
+_MODES = 3  # so many from half a dozen starts, and there are likely others
+_LOST = 0.15  # share of the mass beyond all values, in up to three dimensions; well-behaved models have .07
 _BEYOND = 0.05  # share of the mass beyond what was explored, above which the result is not to be trusted
 
 
@@ -81,6 +84,7 @@ def doubts_of(whole: Whole, integration: Integration) -> str:
             f"within {error.log_evidence:.2g}, means within {error.mean:.2g} standard deviations): give the hyper-parameters "
             "narrower priors, or write scales that depend on each other as one scale and a ratio"
         )
+    found += _of_modes(whole)
     heavy = np.abs(integration.weights) > _HEAVY
     points = [p for p, h in zip(whole.points, heavy, strict=True) if h and p.posterior is not None]
     open_ = [p for p in points if p.posterior is not None and not p.posterior.converged]
@@ -96,3 +100,26 @@ def doubts_of(whole: Whole, integration: Integration) -> str:
             "narrower priors"
         )
     return "; ".join(found)
+
+
+def _of_modes(whole: Whole) -> list[str]:
+    """Why several modes, or mass beyond all values, are not to be trusted."""
+    found: list[str] = []
+    masses = [np.exp(r.log_mass - whole.log_mass) for r in whole.regions]
+    if len(masses) >= _MODES:
+        found.append(
+            f"{len(masses)} modes were found from a few starts, so that there are likely others: give the hyper-parameters "
+            "narrower priors around the one that is meant"
+        )
+    if sum(r.between * m for r, m in zip(whole.regions, masses, strict=True)) > _TOUCHING:
+        found.append(
+            f"{len(masses)} modes run into each other, and what is between them is not known well: their shares of the mass, means "
+            "and standard deviations are rough; a prior on one side, where the sides mean the same, leaves one mode"
+        )
+    beyond = sum(m * r.nodes.weights[r.nodes.beyond].sum() for r, m in zip(whole.regions, masses, strict=True))
+    if masses and whole.u.shape[1] <= 3 and beyond > _LOST:
+        found.append(
+            f"{100 * beyond:.0f} % of the posterior of the hyper-parameters is beyond the values that were tried, where the "
+            "evidence is a guess; give them narrower priors"
+        )
+    return found

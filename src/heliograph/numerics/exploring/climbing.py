@@ -82,6 +82,7 @@ def climb(
     width: np.ndarray,
     most: int = 40,
     known: Callable[[np.ndarray], bool] | None = None,
+    inverse: np.ndarray | None = None,
 ) -> Peak:
     """Climb from `start` to a mode.
 
@@ -97,10 +98,13 @@ def climb(
         Steps at the most.
     known
         Whether a point is in a region that is known already, where the climb may end.
+    inverse
+        The inverse curvature, ``(d, d)``, if something is known of it.
     """
-    here = evaluate(start, True)
-    bend = np.zeros(len(width)) if here.bend is None else np.where(np.isfinite(here.bend), -here.bend, 0.0)
-    inverse, fresh = np.diag(1.0 / np.maximum(bend, 2.0 / width**2)), True
+    here, fresh = evaluate(start, True), inverse is None
+    if inverse is None:
+        bend = np.zeros(len(width)) if here.bend is None else np.where(np.isfinite(here.bend), -here.bend, 0.0)
+        inverse = np.diag(1.0 / np.maximum(bend, 2.0 / width**2))
     for step in range(most):
         slope = here.gradient
         if known is not None and known(here.u):
