@@ -21,8 +21,8 @@ def test_what_changes_in_a_straight_line_is_found_exactly(d):
 
 
 def test_natural_parameters_are_averaged_and_known_values_kept():
-    first = Snapshot({(0, "x"): Gaussian(1.0, 1.0), (1, "x"): Gaussian.point_mass(2.0)}, {}, {})
-    second = Snapshot({(0, "x"): Gaussian(2.0, 0.5), (1, "x"): Gaussian.point_mass(3.0)}, {}, {})
+    first = Snapshot({(0, "x"): Gaussian(1.0, 1.0), (1, "x"): Gaussian.point_mass(2.0)}, {})
+    second = Snapshot({(0, "x"): Gaussian(2.0, 0.5), (1, "x"): Gaussian.point_mass(3.0)}, {})
     made = carried_on(first, [first, second], np.array([2.0, -1.0])).sent
     np.testing.assert_allclose(np.ravel(made[0, "x"].naturals), [2.0 - 4.0, 2.0 - 2.0])
     assert made[1, "x"].mean == 2.0
