@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heliograph.numerics import sparse
-from heliograph.numerics.sparse import make_rows
+from heliograph.numerics.sparse import make_rows, passing
 
 
 def _tree(rng, n):
@@ -39,8 +39,8 @@ class _World:
     def passed(self, **keywords):
         parts = [self.prior, self.sites]
         plan = sparse.analyse(parts, budget=sparse.Budget(flops=0.0))
-        passing = sparse.prepare_passing(sparse.bare_of(plan, parts), [True, True])
-        return passing, sparse.pass_messages(passing, self.taus, self.right, **keywords)
+        prepared = sparse.prepare_passing(sparse.bare_of(plan, parts), [True, True])
+        return prepared, sparse.pass_messages(prepared, self.taus, self.right, **keywords)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 60])
@@ -69,6 +69,15 @@ def test_variances_on_loops_are_those_of_the_messages_by_hand_and_means_are_exac
     _, found = world.passed()
     np.testing.assert_allclose(found.mean, np.linalg.solve(world.precision, world.right), rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(found.variances[0], _by_hand(world.precision), rtol=1e-5)
+
+
+def test_variances_of_many_rows_are_computed_in_parts(monkeypatch):
+    world = _World(6, 30, _random, prior=2.0)
+    _, whole = world.passed()
+    monkeypatch.setattr(passing, "CHUNK", 7)
+    _, parts = world.passed()
+    for a, b in zip(whole.variances, parts.variances, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_previous_solution_is_improved_a_thousandfold_and_reaches_the_same_in_the_end():

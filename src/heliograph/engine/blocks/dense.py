@@ -17,6 +17,7 @@ from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.gram import gram_of
 from heliograph.engine.blocks.records import Known, joined_known, known_log_density
 from heliograph.engine.blocks.rows import Rows, empty, image, over, pull, take
+from heliograph.engine.blocks.short import short_rows
 from heliograph.engine.blocks.system import Error, Sites
 from heliograph.engine.blocks.vectors import DenseVectors
 from heliograph.factors import dot_forward
@@ -78,6 +79,7 @@ class DenseSystem:
                 self.precision[... if whole else np.ix_(at, at)] += part.gram[1]
                 self.shift += pull(part.rows, value)
         self._gram = gram_of(self.sites)
+        self._short = short_rows(self.shown)
 
     def solve(self, sites: Sites) -> Solution | None:
         """The joint belief under the sites; None where it is not a distribution."""
@@ -130,7 +132,9 @@ class DenseSystem:
 
     def marginals(self, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the rows that are wanted in every sweep."""
-        return moments(self.shown, solution)
+        if self._short is None:
+            return moments(self.shown, solution)
+        return self.means(self.shown, solution), self._short.variances(solution.root)
 
     def vector_moments(self, solution: Solution) -> list[tuple[np.ndarray, np.ndarray]]:
         """Means and covariances of every vector site, by port."""

@@ -16,7 +16,6 @@ from heliograph.numerics.sparse.rounds import Elimination, Pivots, best_left_den
 __all__ = ["MOST_VARIABLES", "eliminate_densely"]
 
 MOST_VARIABLES = 16_384  # whose neighbourhoods take 32 MB
-CHUNK = 512  # of nodes whose neighbourhoods are written at a time
 
 
 @dataclass
@@ -86,20 +85,20 @@ def _graph(size: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Graph:
     n = int(ends[-1])
     every = np.arange(n_nodes)
     node = np.repeat(every, size)
-    row, column = np.concatenate([a, b, every]), np.concatenate([b, a, every])
-    order = np.argsort(row, kind="stable")
-    row, column = row[order], column[order]
-    near = np.zeros((n_nodes, -(-n // 64)), dtype=np.uint64)
-    whole = np.empty((min(CHUNK, n_nodes), n_nodes), dtype=bool)
-    for start in range(0, n_nodes, CHUNK):
-        stop = min(start + CHUNK, n_nodes)
-        part = slice(*np.searchsorted(row, [start, stop]))
-        some = whole[: stop - start]
-        some[...] = False
-        some[row[part] - start, column[part]] = True
-        bits = np.packbits(some if n == n_nodes else some[:, node], axis=1, bitorder="little")
-        near.view(np.uint8)[start:stop, : bits.shape[1]] = bits
     lead = ends - size
+    row, column = np.concatenate([a, b, every]), np.concatenate([b, a, every])
+    if n > n_nodes:  # all members of a node
+        count = size[column]
+        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        row, variable = np.repeat(row, count), np.repeat(lead[column], count) + within
+    else:
+        variable = column
+    near = np.zeros((n_nodes, -(-n // 64)), dtype=np.uint64)
+    octets = near.view(np.uint8)
+    # every pair comes once, so that a sum of bits is their union; in octets from the least bit on, as `packbits` has them
+    np.add.at(
+        octets.reshape(-1), row * octets.shape[1] + (variable >> 3), np.uint8(1) << (variable & 7).astype(np.uint8)
+    )
     merged = {int(lead[k]): np.arange(lead[k], ends[k]) for k in np.flatnonzero(size > 1)}
     return _Graph(near, size, lead, node, merged)
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from heliograph.numerics.chunks import chunks
 from heliograph.numerics.sparse.bare import Bare, scaled, values_of
 from heliograph.numerics.sparse.gradients import conjugate_gradients
 from heliograph.numerics.sparse.plan import Plan
@@ -30,6 +31,7 @@ EXACT = 1e-10  # relative residual of means
 FURTHER = 1e-4  # of the residual that a previous solution leaves: sweeps come nearer by a factor of 3 or so
 STILL = 1e-6  # relative change of every precision in one round: variances are wrong by far more than that
 MOST = 200  # rounds
+CHUNK = 8192  # rows whose variances are computed at a time
 
 
 class _Pairs(NamedTuple):
@@ -160,12 +162,15 @@ def _settled(
 
 def _variances(pairs: _Pairs, passed: Passed) -> np.ndarray:
     """From the belief of each pair: each variable without what the other told it, and their link."""
+    n = len(pairs.first)
+    if n > CHUNK:  # fresh memory for many rows takes longer than the arithmetic
+        return np.concatenate([_variances(_Pairs(*(a[part] for a in pairs)), passed) for part in chunks(n, CHUNK)])
     x, y, link, one, two = pairs
     a, b = one * passed.scale[x], two * passed.scale[y]
-    if (link < 0).all():
+    single = link < 0
+    if single.all():
         return a**2 / passed.precision[x]
     down, up = passed.told
-    single = link < 0
     p, q = passed.precision[x] + down[link], passed.precision[y] + up[link]
     c = passed.link[link]
     pair = (a * a * q + b * b * p - 2.0 * a * b * c) / (p * q - c * c)
