@@ -88,4 +88,16 @@ def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) ->
     met = {
         k for k in met if graph.nodes[k].family.gaussian
     }  # only differences of Gaussians can move while all else rests
+    met -= {k for kind in plates if isinstance(kind, BlockPlate) for k in _implied(graph, kind, late | hidden)}
     return CompiledModel(graph, plates, schedule, late, hidden, frozenset(met))
+
+
+def _implied(graph: Graph, kind: BlockPlate, unseen: frozenset[int]) -> frozenset[int]:
+    """The nodes of a block that is all one vector, whose belief is watched: no expression of it moves by more nats than it does."""
+    block = kind.factor.block
+    for k, columns in block.base.items():
+        node = graph.nodes[k]
+        whole = node.dimension is not None and len(columns) == block.n_columns and bool((columns >= 0).all())
+        if whole and node.size == 1 and node.given and k not in unseen:
+            return frozenset(block.nodes)
+    return frozenset()
