@@ -139,7 +139,7 @@ def expensive(exact):
         f"league 10,000 / 100,000: analyse {planning:.3f} s, {plan.flops:.1e} flops, {plan.bytes:.1e} bytes, tail {plan.tail}"
     )
     print(f"  within its budget: {plan.affordable}")
-    preparing, prober = timed(lambda: sparse.prepare(np.random.default_rng(0), plan, parts), 1)
+    preparing, prober = timed(lambda: sparse.with_probes(np.random.default_rng(0), sparse.bare_of(plan, parts)), 1)
     cold, found = timed(lambda: sparse.estimate(prober, taus, right), 3)
     near = [taus[0], taus[1] * 1.01]
     warm, again = timed(lambda: sparse.estimate(prober, near, right, previous=found), 3)
@@ -165,7 +165,7 @@ def compare(name, parts, taus, right, seeds=8):
     for n_probes in (64, 128):
         ratios, stated = [], []
         for seed in range(seeds):
-            prober = sparse.prepare(np.random.default_rng(seed), plan, parts, n_probes=n_probes)
+            prober = sparse.with_probes(np.random.default_rng(seed), sparse.bare_of(plan, parts), n_probes=n_probes)
             found = sparse.estimate(prober, taus, right)
             ratios.append(np.sqrt(np.concatenate(found.variances) / truth))
             stated.append(np.concatenate(found.errors))

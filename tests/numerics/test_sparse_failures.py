@@ -98,7 +98,7 @@ def test_a_sum_of_very_many_variables_is_refused_before_its_pairs_are_made():
     assert not plan.affordable
     assert plan.flops >= n**3
     with pytest.raises(sparse.TooExpensiveError):
-        sparse.prepare(np.random.default_rng(0), plan, [rows])
+        sparse.with_probes(np.random.default_rng(0), sparse.bare_of(plan, [rows]))
 
 
 def test_sparse_rows_over_the_core_alone_are_not_charged_as_dense_ones():

@@ -19,7 +19,7 @@ DEVIATIONS = 5.0  # standard errors that the worst of some hundred rows may be o
 def _estimate(model, n_probes, seed=0, **keywords):
     parts = [model.prior, model.sites]
     plan = sparse.analyse(parts, model.vectors)
-    prober = sparse.prepare(np.random.default_rng(seed), plan, parts, n_probes=n_probes)
+    prober = sparse.with_probes(np.random.default_rng(seed), sparse.bare_of(plan, parts), n_probes=n_probes)
     right = sparse.information(model.sites, model.tau, model.nu)
     return sparse.estimate(prober, [model.prior_tau, model.tau], right, **keywords)
 
@@ -144,7 +144,7 @@ def test_an_indefinite_precision_is_refused(vector):
 def test_negative_curvature_behind_a_positive_diagonal_is_refused():
     prior, difference = make_rows(2, [0, 1], [0, 1]), make_rows(2, [0, 0], [0, 1], [1.0, -1.0])
     plan = sparse.analyse([prior, difference])
-    prober = sparse.prepare(np.random.default_rng(0), plan, [prior, difference])
+    prober = sparse.with_probes(np.random.default_rng(0), sparse.bare_of(plan, [prior, difference]))
     with pytest.raises(sparse.NotPositiveDefiniteError):  # eigenvalues 1 and 1 - 2 * .6
         sparse.estimate(prober, [np.ones(2), np.array([-0.6])], np.array([1.0, -0.5]))
 
@@ -153,7 +153,7 @@ def test_estimates_do_not_need_a_plan_within_its_budget():
     model = case(5, "random", 60)
     parts = [model.prior, model.sites]
     plan = sparse.analyse(parts, budget=sparse.Budget(flops=0.0))
-    prober = sparse.prepare(np.random.default_rng(0), plan, parts, queried=[False, True])
+    prober = sparse.with_probes(np.random.default_rng(0), sparse.bare_of(plan, parts), queried=[False, True])
     result = sparse.estimate(prober, [model.prior_tau, model.tau], sparse.information(model.sites, model.tau, model.nu))
     assert not plan.affordable and result.variances[0] is None
     np.testing.assert_allclose(result.mean, solved(model).mean, rtol=1e-7, atol=1e-9)

@@ -9,7 +9,6 @@ from sparse_cases import (
     dense_precision,
     dense_rows,
     solved,
-    values_of,
     with_negative_weights,
 )
 
@@ -190,60 +189,3 @@ def test_several_right_hand_sides_are_solved_at_once(tail):
     np.testing.assert_allclose(
         sparse.solve(solved(model).factor, right), np.linalg.solve(dense_precision(model), right), **CLOSE
     )
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_schur_complement_is_what_a_part_knows_of_the_shared_variables(shape, tail):
-    for seed, n in enumerate(SIZES):
-        model = case(seed, shape, n, vector=2)
-        rng = np.random.default_rng(seed)
-        shared = rng.permutation(n)[: max(1, n // 5)]
-        plan = sparse.analyse([model.prior, model.sites], model.vectors, core=shared)
-        tau0 = np.where(
-            np.isin(model.prior.indices, shared), 0.0, model.prior_tau
-        )  # the part alone may be improper in them
-        values = sparse.gram(sparse.place(plan, model.prior), tau0) + sparse.gram(
-            sparse.place(plan, model.sites), model.tau
-        )
-        right = sparse.information(model.sites, model.tau, model.nu)
-        matrix, vector = sparse.schur(sparse.factorise(plan, values, close=False), right, shared)
-        precision = dense_precision(model._replace(prior_tau=tau0))
-        rest = np.setdiff1d(np.arange(n + 2), shared)
-        gain = np.linalg.solve(precision[np.ix_(rest, rest)], precision[np.ix_(rest, shared)])
-        truth = precision[np.ix_(shared, shared)] - precision[np.ix_(shared, rest)] @ gain
-        np.testing.assert_allclose(matrix, truth, **CLOSE)
-        np.testing.assert_allclose(
-            vector, dense_information(model)[shared] - gain.T @ dense_information(model)[rest], **CLOSE
-        )
-
-
-def test_two_parts_that_exchange_schur_complements_agree_with_the_whole(tail):
-    """Two chains that share two variables: each part, given the other's message, has the marginals of the whole."""
-    rng = np.random.default_rng(0)
-    n = 40
-    shared = np.array([0, n - 1])
-    a, b = case(1, "chain", n), case(2, "tree", n)
-    precision, right = dense_precision(a), dense_information(a)
-    whole = np.zeros((2 * n - 2, 2 * n - 2))
-    inner = np.arange(1, n - 1)
-    into = np.zeros(n, dtype=int)
-    into[shared], into[inner] = shared, n + np.arange(n - 2)
-    whole[:n, :n] = precision
-    whole[np.ix_(into, into)] += dense_precision(b)
-    total = np.r_[right, np.zeros(n - 2)]
-    np.add.at(total, into, dense_information(b))
-    values, plans = [], []
-    for part in (a, b):
-        plan = sparse.analyse([part.prior, part.sites], core=shared)
-        plans.append(plan)
-        values.append(values_of(plan, part))
-    message, vector = sparse.schur(sparse.factorise(plans[1], values[1], close=False), dense_information(b), shared)
-    at = plans[0].number[shared] - plans[0].n_sparse
-    values[0][plans[0].core].reshape(plans[0].n_core, -1)[np.ix_(at, at)] += message
-    factor = sparse.factorise(plans[0], values[0])
-    right = right.copy()
-    right[shared] += vector
-    np.testing.assert_allclose(sparse.solve(factor, right), np.linalg.solve(whole, total)[:n], **CLOSE)
-    draws = rng.normal(size=(2, n))
-    rows = make_rows(n, *np.nonzero(draws), draws.ravel())
-    np.testing.assert_allclose(sparse.covariance(factor, rows), draws @ np.linalg.inv(whole)[:n, :n] @ draws.T, **CLOSE)

@@ -21,8 +21,7 @@ The precision of x is then ``prior + A' diag(tau) A`` and its information vector
 | when asked | |
 |---|---|
 | `sample`, `covariance` | joint draws; covariances of any few expressions |
-| `schur` | what a part of the data knows of the variables that it shares |
-| `prepare`, `estimate` | means and variances by conjugate gradients where `Plan.affordable` is false |
+| `bare_of`, `with_probes`, `estimate` | means and variances by conjugate gradients where `Plan.affordable` is false |
 | `prepare_passing`, `pass_messages` | the same by messages between pairs, where expressions are of two variables |
 | `solve_iteratively`, `information_noise` | single solves, and draws, there |
 
@@ -56,13 +55,13 @@ precision is the inverse of that minus tau. A row without entries is a constant:
 
 from heliograph.numerics.sparse.bare import Bare, bare_of
 from heliograph.numerics.sparse.batched import NotPositiveDefiniteError
-from heliograph.numerics.sparse.factor import Factor, covariance, factorise, sample, schur, solve
+from heliograph.numerics.sparse.factor import Factor, covariance, factorise, sample, solve
 from heliograph.numerics.sparse.inverse import Inverse, invert, variances
 from heliograph.numerics.sparse.iterating import information_noise, solve_iteratively
 from heliograph.numerics.sparse.passing import Passed, Passing, pass_messages, passed_variances, prepare_passing
 from heliograph.numerics.sparse.placing import Placed, gram, place
 from heliograph.numerics.sparse.plan import Budget, Plan, TooExpensiveError, analyse
-from heliograph.numerics.sparse.probes import Estimate, Prober, estimate, prepare, with_probes
+from heliograph.numerics.sparse.probes import Estimate, Prober, estimate, with_probes
 from heliograph.numerics.sparse.rows import (
     Dense,
     Rows,
@@ -106,10 +105,8 @@ __all__ = [
     "pass_messages",
     "passed_variances",
     "place",
-    "prepare",
     "prepare_passing",
     "sample",
-    "schur",
     "solve",
     "solve_iteratively",
     "variances",

@@ -18,7 +18,7 @@ from heliograph.numerics.sparse.layout import Group
 from heliograph.numerics.sparse.plan import Plan, TooExpensiveError
 from heliograph.numerics.sparse.rows import Rows, entries
 
-__all__ = ["Factor", "backward", "blocks", "covariance", "factorise", "forward", "sample", "schur", "solve"]
+__all__ = ["Factor", "backward", "blocks", "covariance", "factorise", "forward", "sample", "solve"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,8 @@ class Factor:
     tail: np.ndarray  # (T, T) lower Cholesky factor
     half_border: np.ndarray  # (n_sparse, D) H
     border: np.ndarray  # (n_sparse, D) inv(Q) B
-    core: np.ndarray  # (D, D) C - H'H, of which the lower triangle counts
-    core_root: np.ndarray | None  # (D, D) R; None if the core was left open
-    log_determinant: float  # of the whole precision; of Q alone if the core was left open
+    core_root: np.ndarray  # (D, D) lower Cholesky factor of C - H'H
+    log_determinant: float
 
 
 def blocks(values: np.ndarray, group: Group) -> tuple[np.ndarray, np.ndarray]:
@@ -41,12 +40,8 @@ def blocks(values: np.ndarray, group: Group) -> tuple[np.ndarray, np.ndarray]:
     return values[group.diagonal].reshape(m, d, d), values[group.beside].reshape(m, d, k)
 
 
-def factorise(plan: Plan, values: np.ndarray, *, close: bool = True) -> Factor:
-    """Factorise the precision with these `values`, or raise `NotPositiveDefiniteError`.
-
-    With ``close=False`` the core is left open: it may be improper, as in a part of the data that knows little of the shared
-    variables, and only `schur` may be asked.
-    """
+def factorise(plan: Plan, values: np.ndarray) -> Factor:
+    """Factorise the precision with these `values`, or raise `NotPositiveDefiniteError`."""
     if plan.layout is None:
         raise TooExpensiveError(f"a joint solve takes {plan.flops:.1e} operations and {plan.bytes:.1e} bytes")
     if not plan.filled:
@@ -65,17 +60,15 @@ def factorise(plan: Plan, values: np.ndarray, *, close: bool = True) -> Factor:
         log_determinant += _eliminate(values, group, floor)
     root = cholesky(tail, tail_floor)
     log_determinant += 2.0 * float(np.log(np.diagonal(root)).sum())
-    open_factor = Factor(plan, values, root, border, border, core, None, log_determinant)
+    half = border
     if plan.n_core:
-        half = forward(open_factor, border)
+        sparse_part = Factor(plan, values, root, border, border, core, log_determinant)
+        half = forward(sparse_part, border)
         core -= half.T @ half
-        open_factor = Factor(plan, values, root, half, backward(open_factor, half), core, None, log_determinant)
-    if not close:
-        return open_factor
+        border = backward(sparse_part, half)
     core_root = cholesky(core, core_floor)
     log_determinant += 2.0 * float(np.log(np.diagonal(core_root)).sum())
-    half, border = open_factor.half_border, open_factor.border
-    return Factor(plan, values, root, half, border, core, core_root, log_determinant)
+    return Factor(plan, values, root, half, border, core_root, log_determinant)
 
 
 def _eliminate(values: np.ndarray, group: Group, floor: np.ndarray) -> float:
@@ -143,25 +136,19 @@ def backward(factor: Factor, half: np.ndarray) -> np.ndarray:
     return x
 
 
-def _core_root(factor: Factor) -> np.ndarray:
-    if factor.core_root is None:
-        raise ValueError("the core was left open: only schur may be asked")
-    return factor.core_root
-
-
 def _half_solve(factor: Factor, right: np.ndarray) -> np.ndarray:
     """inv of the whole lower factor, times right-hand sides (n, c) in the order of elimination."""
     n = factor.plan.n_sparse
     upper = forward(factor, right[:n])
     lower = right[n:] - factor.half_border.T @ upper
-    return np.concatenate([upper, solve_triangular(_core_root(factor), lower, lower=True, check_finite=False)])
+    return np.concatenate([upper, solve_triangular(factor.core_root, lower, lower=True, check_finite=False)])
 
 
 def _finish_solve(factor: Factor, half: np.ndarray) -> np.ndarray:
     """inv of the whole factor transposed, times (n, c), into the order of the variables."""
     plan, n = factor.plan, factor.plan.n_sparse
     x = np.empty_like(half)
-    lower = solve_triangular(_core_root(factor), half[n:], lower=True, trans=1, check_finite=False)
+    lower = solve_triangular(factor.core_root, half[n:], lower=True, trans=1, check_finite=False)
     x[plan.order[n:]] = lower
     x[plan.order[:n]] = backward(factor, half[:n]) - factor.border @ lower
     return x
@@ -190,30 +177,3 @@ def _transposed(plan: Plan, rows: Rows) -> np.ndarray:
     for part in rows.dense:
         dense[part.start : part.start + part.matrix.shape[1], part.first : part.stop] += part.matrix.T
     return dense[plan.order]
-
-
-def schur(factor: Factor, right: np.ndarray, shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Precision and information that this part has of its `shared` variables, with all others integrated out.
-
-    Parameters
-    ----------
-    factor : Factor
-        May have been left open.
-    right : ndarray
-        Information vector (n,) of the part.
-    shared : ndarray
-        Variables of the core, in the order in which they are wanted.
-    """
-    plan, n = factor.plan, factor.plan.n_sparse
-    at = plan.number[np.asarray(shared)] - n
-    if (at < 0).any():
-        raise ValueError("shared variables must be in the core: name them in analyse(..., core=)")
-    rest = np.setdiff1d(np.arange(plan.n_core), at)
-    right = right[plan.order]
-    matrix = np.tril(factor.core) + np.tril(factor.core, -1).T
-    vector = right[n:] - factor.border.T @ right[:n]
-    if len(rest):
-        root = cholesky(matrix[np.ix_(rest, rest)], lost(np.diagonal(matrix)[rest]))
-        half = solve_triangular(root, np.column_stack([matrix[np.ix_(rest, at)], vector[rest]]), lower=True)
-        return matrix[np.ix_(at, at)] - half[:, :-1].T @ half[:, :-1], vector[at] - half[:, :-1].T @ half[:, -1]
-    return matrix[np.ix_(at, at)], vector[at]

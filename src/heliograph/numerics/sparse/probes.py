@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve
 
-from heliograph.numerics.sparse.bare import Bare, bare_of, scaled, values_of
+from heliograph.numerics.sparse.bare import Bare, scaled, values_of
 from heliograph.numerics.sparse.batched import cholesky, inverse_from_cholesky, lost
 from heliograph.numerics.sparse.gradients import conjugate_gradients
 from heliograph.numerics.sparse.inverse import add_core
@@ -30,7 +30,7 @@ from heliograph.numerics.sparse.placing import Placed
 from heliograph.numerics.sparse.plan import Plan
 from heliograph.numerics.sparse.rows import Rows
 
-__all__ = ["Estimate", "Prober", "estimate", "prepare", "with_probes"]
+__all__ = ["Estimate", "Prober", "estimate", "with_probes"]
 
 EXACT = 1e-10  # relative residual of means and of the core
 ROUGH = 1e-5  # of probes, whose sampling error is a thousand times larger
@@ -59,37 +59,23 @@ class Estimate(NamedTuple):
     settled: bool  # whether all residuals reached their tolerance
 
 
-def prepare(
-    rng: np.random.Generator,
-    plan: Plan,
-    parts: Sequence[Rows],
-    *,
-    queried: Sequence[bool] | None = None,
-    n_probes: int = 128,
+def with_probes(
+    rng: np.random.Generator, bare: Bare, *, queried: Sequence[bool] | None = None, n_probes: int = 128
 ) -> Prober:
-    """Prepare estimates for the rows that were analysed.
+    """Prepare estimates for rows that were placed.
 
     Parameters
     ----------
     rng : Generator
         Draws the signs of the probes, once.
-    plan : Plan
-        From `analyse`; it may be beyond its budget.
-    parts : sequence of Rows
-        The same rows.
+    bare : Bare
+        From `bare_of`; its plan may be beyond its budget.
     queried : sequence of bool, optional
         Whether variances of each part are wanted; all by default.
     n_probes : int
         The error falls with the square root, the time grows in proportion. With 128 all 10,000 standard deviations of a
         league were within 3.1 % for each of eight seeds; with 64 the worst was off by 4.7 %.
     """
-    return with_probes(rng, bare_of(plan, parts), queried=queried, n_probes=n_probes)
-
-
-def with_probes(
-    rng: np.random.Generator, bare: Bare, *, queried: Sequence[bool] | None = None, n_probes: int = 128
-) -> Prober:
-    """`prepare` for rows that were placed."""
     parts = [part.rows for part in bare.parts]
     wanted = [True] * len(parts) if queried is None else list(queried)
     return Prober(
@@ -111,7 +97,7 @@ def estimate(
     Parameters
     ----------
     prober : Prober
-        From `prepare`.
+        From `with_probes`.
     taus : sequence of ndarray
         Weights of each part's sites.
     right : ndarray
