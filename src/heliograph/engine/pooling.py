@@ -18,10 +18,9 @@ from heliograph.factors.base import Incoming
 from heliograph.factors.mean_field import Expected, expected, precision_from_squares
 from heliograph.families import Family, Gamma, Gaussian
 from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["GaussianSample", "with_pooled_samples"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class GaussianSample(Factor):
@@ -60,7 +59,7 @@ class GaussianSample(Factor):
             tau.log_density(value) - after.log_density(value) + 0.5 * (n - 1.0) * np.log(value) - 0.5 * squares * value
         )
         known = 0.5 * (n - 1.0) * np.log(at) - 0.5 * squares * at
-        return inner + np.where(tau.is_point, known, soft) - 0.5 * (n - 1.0) * _LOG_2PI - 0.5 * np.log(n)
+        return inner + np.where(tau.is_point, known, soft) - 0.5 * (n - 1.0) * LOG_2PI - 0.5 * np.log(n)
 
     def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Family:
         """The mean as under the expected precision; the precision as from the expected squares."""

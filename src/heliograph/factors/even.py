@@ -13,10 +13,9 @@ from heliograph.factors.integrals.even import Even, EvenTilt, magnitude, square,
 from heliograph.factors.integrals.mixing import Mixed, cavity_centre
 from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site
 from heliograph.families import Gaussian
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["AbsoluteValue", "Square"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class _OfEven(Factor):
@@ -100,7 +99,7 @@ class _OfEven(Factor):
         peak = np.where(half >= 0, r, -r)
         proper = x.proper & ~x.is_point
         tau = np.where(proper, t, 1.0)
-        centred = -0.5 * tau * (peak - np.where(proper, x.mean, 0.0)) ** 2 + 0.5 * (np.log(tau) - _LOG_2PI)
+        centred = -0.5 * tau * (peak - np.where(proper, x.mean, 0.0)) ** 2 + 0.5 * (np.log(tau) - LOG_2PI)
         top = np.where(proper, centred, s * peak - 0.5 * t * r**2)
         log_z = top + np.log1p(np.exp(-2.0 * np.abs(half))) - log_slope
         return (

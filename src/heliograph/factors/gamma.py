@@ -20,10 +20,9 @@ from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.excess import exp_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["GammaRate"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class GammaRate(Factor):
@@ -203,7 +202,7 @@ def _log_at(u: np.ndarray, a: np.ndarray, s: np.ndarray, rate: Gamma, x: Gamma, 
     close = (
         ax_safe * np.log(scale * bx_safe / ax_safe) + power * s * np.log(scale * r / s) - power * np.log(scale) + power
     )
-    close += 0.5 * (np.log(ax_safe) - np.log(a)) + 0.5 * power * (np.log(s) - _LOG_2PI)
+    close += 0.5 * (np.log(ax_safe) - np.log(a)) + 0.5 * power * (np.log(s) - LOG_2PI)
     close += binet(a) - binet(ax_safe) - power * binet(s)
     plain = power * s * np.log(r) - power * gammaln(s) + gammaln(a) - a * np.log(bx + power * r)
     return own + np.where(soft, close, plain)

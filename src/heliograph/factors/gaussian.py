@@ -14,10 +14,9 @@ from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.line import add_noise, add_noise_log_scale, gaussian_overlap
 from heliograph.factors.plane import vector_add_noise, vector_overlap
 from heliograph.families import Gaussian, MultivariateGaussian
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["GaussianFactor", "MultivariateGaussianFactor"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class GaussianFactor(Factor):
@@ -43,7 +42,7 @@ class GaussianFactor(Factor):
         log_z = gaussian_overlap(add_noise(mean, variance), x) + add_noise_log_scale(mean, variance)
         if power == 1.0:
             return np.asarray(log_z)
-        spread = _LOG_2PI + np.log(np.where(variance > 0, variance * power, 1.0))
+        spread = LOG_2PI + np.log(np.where(variance > 0, variance * power, 1.0))
         return np.asarray(log_z + 0.5 * (1 - power) * spread - 0.5 * np.log(power))
 
 
@@ -71,5 +70,5 @@ class MultivariateGaussianFactor(Factor):
         if power == 1.0:
             return log_z
         d = covariance.shape[-1]
-        log_det = d * _LOG_2PI + np.linalg.slogdet(covariance)[1]
+        log_det = d * LOG_2PI + np.linalg.slogdet(covariance)[1]
         return log_z + 0.5 * (1 - power) * log_det - 0.5 * d * np.log(power)

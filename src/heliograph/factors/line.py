@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from heliograph.families import Gaussian
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = [
     "add_noise",
@@ -21,8 +22,6 @@ __all__ = [
     "weighted_sum",
     "weighted_sum_log_scale",
 ]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 def stretch(m: Gaussian, constant: np.ndarray | float) -> Gaussian:
@@ -140,7 +139,7 @@ def gaussian_overlap(a: Gaussian, b: Gaussian) -> np.ndarray:
     both_points = total == 0
     safe = np.where(both_points, 1.0, total)
     square = gap / np.sqrt(safe)
-    both = np.where(both_points, np.where(gap == 0, 0.0, -np.inf), -0.5 * (_LOG_2PI + np.log(safe) + square**2))
+    both = np.where(both_points, np.where(gap == 0, 0.0, -np.inf), -0.5 * (LOG_2PI + np.log(safe) + square**2))
     result = both
     for left, right, m, v in ((a, b, mb, vb), (b, a, ma, va)):
         s, t = left.naturals

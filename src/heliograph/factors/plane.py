@@ -10,6 +10,7 @@ import numpy as np
 
 from heliograph.errors import UnsupportedError
 from heliograph.families import MultivariateGaussian
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.symmetric import not_negative, positive_definite, solve
 
 __all__ = [
@@ -22,8 +23,6 @@ __all__ = [
     "vector_stretch",
     "vector_sum",
 ]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 def vector_sum(
@@ -151,7 +150,7 @@ def vector_overlap(a: MultivariateGaussian, b: MultivariateGaussian) -> np.ndarr
     known, root = total.cholesky()
     white = _times(total.whitener(), gap)
     log_det = 2 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
-    both = np.where(known, -0.5 * (d * _LOG_2PI + log_det + (white**2).sum(axis=-1)), np.nan)
+    both = np.where(known, -0.5 * (d * LOG_2PI + log_det + (white**2).sum(axis=-1)), np.nan)
     both = np.where(both_points, np.where((gap == 0).all(axis=-1), 0.0, -np.inf), both)
     # one improper: the product's own normaliser, or the value at the point
     product = MultivariateGaussian.from_naturals((ha + hb, pa + pb))

@@ -14,12 +14,12 @@ from heliograph.factors.integrals.tilt import Tilt, cavity_of, gaussian_site, mi
 from heliograph.factors.labelled import OfScore
 from heliograph.families import Bernoulli, Family, Gaussian
 from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.panels import DROP, Panels, legendre, split_evenly
 from heliograph.numerics.truncated_normal import soft_step, tail
 
 __all__ = ["ProbitBernoulli"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
 _WIDE = 1e16  # a cavity of this variance is 1e8 times wider than Phi, and the square of that ratio is rounding
 _ROOT_HALF = float(np.sqrt(0.5))
@@ -127,7 +127,7 @@ def _tilt_rows(m: np.ndarray, v: np.ndarray, power: float) -> Tilt:
     d, of = panels.x, panels.of
     rest = (m - z) / v  # plus power h, this is rounding
     log_t = power * (log_ndtr(of(z) + d) - of(log_ndtr(z))) + d * (of(rest) - 0.5 * d / of(v))
-    log_z = panels.tilt(log_t) + power * log_ndtr(z) - 0.5 * ((z - m) ** 2 / v + _LOG_2PI + np.log(v))
+    log_z = panels.tilt(log_t) + power * log_ndtr(z) - 0.5 * ((z - m) ** 2 / v + LOG_2PI + np.log(v))
     move = panels.integrate(d)
     centred = d - of(move)
     hazard = _hazard(of(z) + d)

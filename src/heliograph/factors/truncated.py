@@ -13,11 +13,10 @@ from heliograph.factors.integrals.log_concave import log_concave_tilt
 from heliograph.factors.integrals.tilt import Tilt
 from heliograph.factors.scores import OfScore, Rows
 from heliograph.families import Gaussian
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.truncated_normal import Interval, interval, tail
 
 __all__ = ["TruncatedGaussian"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class TruncatedGaussian(OfScore):
@@ -42,7 +41,7 @@ class TruncatedGaussian(OfScore):
         def curve(z: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             s = noise[k]
             cut = _cut(z, *(np.broadcast_to(a[k], z.shape) for a in (noise, low, high)))
-            log_f = -0.5 * ((x[k] - z) ** 2 / s + _LOG_2PI + np.log(s)) - cut.log_mass
+            log_f = -0.5 * ((x[k] - z) ** 2 / s + LOG_2PI + np.log(s)) - cut.log_mass
             return power * log_f, power * (x[k] - cut.mean) / s, -power * cut.variance / s**2
 
         return log_concave_tilt(m, v, curve)

@@ -15,12 +15,10 @@ from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
 from heliograph.numerics.inverse_dirichlet import dirichlet_mean_log, inverse_dirichlet
 from heliograph.numerics.inverse_logit_moments import inverse_logit_moments
-from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.logarithms import LOG_2PI, log_or_minus_inf
 from heliograph.numerics.special import betainc, betaincinv, betaln, expit, log_expit, psi, xlog1py, xlogy
 
 __all__ = ["Beta"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Beta(Family):
@@ -216,7 +214,7 @@ class Beta(Family):
             - b * log_excess(((1.0 - safe) * s - b) / b, (1.0 - safe) * s / b)
             - np.log(safe)
             - np.log1p(-safe)
-            + 0.5 * (np.log(a) + np.log(b) - np.log(s) - _LOG_2PI)
+            + 0.5 * (np.log(a) + np.log(b) - np.log(s) - LOG_2PI)
             - binet(a)
             - binet(b)
             + binet(s)
@@ -235,7 +233,7 @@ class Beta(Family):
         # as in `log_density`; with E log p = log(a / s) - gap(a) + gap(s) no term grows with s
         gap_a, gap_b, gap_s = digamma_gap(a), digamma_gap(b), digamma_gap(s)
         h = (a - 1.0) * gap_a + (b - 1.0) * gap_b - (s - 2.0) * gap_s + binet(a) + binet(b) - binet(s)
-        h = np.where(soft, h + 0.5 * (np.log(a) + np.log(b) - 3.0 * np.log(s) + _LOG_2PI), np.nan)
+        h = np.where(soft, h + 0.5 * (np.log(a) + np.log(b) - 3.0 * np.log(s) + LOG_2PI), np.nan)
         return self._or_at_points(h, -np.inf)
 
     def _kl(self, other: Self) -> np.ndarray:

@@ -15,12 +15,10 @@ from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence
 from heliograph.numerics.inverse_dirichlet import dirichlet_mean_log, inverse_dirichlet, others
-from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.logarithms import LOG_2PI, log_or_minus_inf
 from heliograph.numerics.special import logsumexp, xlogy
 
 __all__ = ["Dirichlet"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Dirichlet(Family):
@@ -179,8 +177,8 @@ class Dirichlet(Family):
         """``sum_k log Gamma(a_k) - log Gamma(sum a)``; 0 where improper or a point."""
         soft, a, s = self._safe()
         # Stirling's large terms taken together; for large concentrations only -s times an entropy is left of them
-        terms = -a * np.log1p(others(a) / a) + 0.5 * (_LOG_2PI - np.log(a)) + binet(a)
-        return np.where(soft, terms.sum(axis=-1) - 0.5 * (_LOG_2PI - np.log(s)) - binet(s), 0.0)
+        terms = -a * np.log1p(others(a) / a) + 0.5 * (LOG_2PI - np.log(a)) + binet(a)
+        return np.where(soft, terms.sum(axis=-1) - 0.5 * (LOG_2PI - np.log(s)) - binet(s), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log Dirichlet(x)`` in the first K - 1 coordinates; an improper entry is read as its exponential."""
@@ -191,10 +189,10 @@ class Dirichlet(Family):
         # the large terms of large concentrations cancel on paper, as in Beta
         y = (safe * s[..., None] - a) / a
         log_p = (
-            (-a * log_excess(y, safe * s[..., None] / a) - np.log(safe) + 0.5 * (np.log(a) - _LOG_2PI) - binet(a)).sum(
+            (-a * log_excess(y, safe * s[..., None] / a) - np.log(safe) + 0.5 * (np.log(a) - LOG_2PI) - binet(a)).sum(
                 axis=-1
             )
-            - 0.5 * (np.log(s) - _LOG_2PI)
+            - 0.5 * (np.log(s) - LOG_2PI)
             + binet(s)
         )
         # on the border a concentration above 1 makes the density 0, whatever the others
@@ -210,8 +208,8 @@ class Dirichlet(Family):
         soft, a, s = self._safe()
         # as in `log_density`; with E log p = log(a / s) - gap(a) + gap(s) no term grows with s
         k = self.n_categories
-        terms = (a - 1.0) * digamma_gap(a) + 0.5 * (np.log(a) + _LOG_2PI) + binet(a)
-        h = terms.sum(axis=-1) - (s - k) * digamma_gap(s) - binet(s) - (k - 0.5) * np.log(s) - 0.5 * _LOG_2PI
+        terms = (a - 1.0) * digamma_gap(a) + 0.5 * (np.log(a) + LOG_2PI) + binet(a)
+        h = terms.sum(axis=-1) - (s - k) * digamma_gap(s) - binet(s) - (k - 0.5) * np.log(s) - 0.5 * LOG_2PI
         h = np.where(soft, h, np.nan)
         return self._or_at_points(h, -np.inf)
 

@@ -14,11 +14,10 @@ from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.excess import log_excess
 from heliograph.numerics.gamma_function import binet, digamma_gap, stirling_divergence, trigamma
 from heliograph.numerics.inverse_digamma import inverse_digamma_gap, inverse_trigamma
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.special import gammainc, gammaincinv, gammaln
 
 __all__ = ["Gamma"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Gamma(Family):
@@ -210,7 +209,7 @@ class Gamma(Family):
         log_x = np.log(safe)
         # the large terms of a large shape cancel on paper: y - 1 - log y of y = x / mean
         y = safe * rate / s
-        log_p = -s * log_excess(y - 1.0, y) - log_x + 0.5 * (np.log(s) - _LOG_2PI) - binet(s)
+        log_p = -s * log_excess(y - 1.0, y) - log_x + 0.5 * (np.log(s) - LOG_2PI) - binet(s)
         log_p = np.where(soft, log_p, self.naturals[0] * log_x - self.naturals[1] * safe)
         power = np.broadcast_to(self.naturals[0], log_p.shape)
         at_zero = np.where(power == 0, np.where(soft, np.log(rate), 0.0), np.where(power > 0, -np.inf, np.inf))
@@ -222,7 +221,7 @@ class Gamma(Family):
         soft, s, rate = self._safe()
         # E[s (y - 1 - log y)] = s gap(s), and E log x = log(s / rate) - gap(s)
         gap = digamma_gap(s)
-        h = (s - 1.0) * gap + np.log(s / rate) - 0.5 * (np.log(s) - _LOG_2PI) + binet(s)
+        h = (s - 1.0) * gap + np.log(s / rate) - 0.5 * (np.log(s) - LOG_2PI) + binet(s)
         h = np.where(soft, h, np.nan)
         return self._or_at_points(h, -np.inf)
 

@@ -11,11 +11,10 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.numerics.checks import as_real, check_fit, short
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.special import ndtr, ndtri
 
 __all__ = ["Gaussian"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Gaussian(Family):
@@ -134,7 +133,7 @@ class Gaussian(Family):
         shift, tau = self.naturals
         proper = tau > 0
         tau = np.where(proper, tau, 1.0)
-        return np.where(proper, 0.5 * (shift * (shift / tau) + _LOG_2PI - np.log(tau)), 0.0)
+        return np.where(proper, 0.5 * (shift * (shift / tau) + LOG_2PI - np.log(tau)), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift x - precision x^2 / 2)``."""
@@ -143,14 +142,14 @@ class Gaussian(Family):
         # completed square: the plain form loses digits when the mean is many deviations from 0
         mean = np.divide(shift, tau, out=np.zeros(np.shape(tau)), where=tau > 0)
         safe = np.where(tau > 0, tau, 1.0)
-        square: np.ndarray = 0.5 * (np.log(safe) - _LOG_2PI - safe * (x - mean) ** 2)
+        square: np.ndarray = 0.5 * (np.log(safe) - LOG_2PI - safe * (x - mean) ** 2)
         plain: np.ndarray = shift * x - 0.5 * tau * x**2
         return self._log_density_at_points(np.where(tau > 0, square, plain), x)
 
     def entropy(self) -> np.ndarray:
         """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
         v = np.where(self.proper, self.variance, np.nan)
-        return 0.5 * (_LOG_2PI + 1 + np.log(v, out=np.full(v.shape, -np.inf), where=~(v == 0)))
+        return 0.5 * (LOG_2PI + 1 + np.log(v, out=np.full(v.shape, -np.inf), where=~(v == 0)))
 
     def _kl(self, other: Self) -> np.ndarray:
         (h1, t1), (h2, t2) = self.naturals, other.naturals

@@ -12,11 +12,10 @@ from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.families.gaussian import Gaussian
 from heliograph.numerics.checks import as_real, short
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.triangular import cholesky, gram, inverse_of_lower, log_diagonal, times, transposed_times
 
 __all__ = ["MultivariateGaussian"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class MultivariateGaussian(Family):
@@ -205,14 +204,14 @@ class MultivariateGaussian(Family):
         """``log`` of the integral of ``exp(shift'x - x' precision x / 2)``; 0 where uniform, improper or a point."""
         soft, lower = self.cholesky()
         white = times(self.whitener(), self.naturals[0])
-        return np.where(soft, 0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) - log_diagonal(lower), 0.0)
+        return np.where(soft, 0.5 * ((white**2).sum(-1) + self.dimension * LOG_2PI) - log_diagonal(lower), 0.0)
 
     def log_density(self, x: Any) -> np.ndarray:
         """``log N(x)``; a uniform or improper entry is read as ``exp(shift'x - x' precision x / 2)``."""
         x = as_real("log_density: x", x)
         soft, lower = self.cholesky()
         white = transposed_times(lower, x - np.where(soft[..., None], self.mean, 0.0))
-        log_p = -0.5 * ((white**2).sum(-1) + self.dimension * _LOG_2PI) + log_diagonal(lower)
+        log_p = -0.5 * ((white**2).sum(-1) + self.dimension * LOG_2PI) + log_diagonal(lower)
         if not np.all(soft):
             shift, precision = self.naturals
             plain = (shift * x).sum(-1) - 0.5 * np.einsum("...i,...ij,...j->...", x, precision, x)
@@ -222,7 +221,7 @@ class MultivariateGaussian(Family):
     def entropy(self) -> np.ndarray:
         """``-E log N(x)`` in nats; -inf at a point mass, NaN where there is no distribution."""
         soft, lower = self.cholesky()
-        h = np.where(soft, 0.5 * self.dimension * (_LOG_2PI + 1) - log_diagonal(lower), np.nan)
+        h = np.where(soft, 0.5 * self.dimension * (LOG_2PI + 1) - log_diagonal(lower), np.nan)
         return self._or_at_points(h, -np.inf)
 
     def _kl(self, other: Self) -> np.ndarray:

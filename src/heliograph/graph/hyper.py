@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heliograph.numerics.gamma_function import trigamma
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.special import betaln, expit, gammaln, psi
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
 ]
 
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _OFF = 0.13  # of a prior's width: a reference that is no round number, at which nothing cancels by chance
 
 Array = np.ndarray
@@ -105,7 +105,7 @@ def half_normal_prior(scale: float, shape: tuple[int, ...]) -> HyperPrior:
     >>> float(prior.value(np.zeros(1))), round(float(np.exp(prior.log_density(np.zeros(1)))), 6)
     (1.0, 0.352065)
     """
-    constant = np.log(2.0 / scale) - 0.5 * _LOG_2PI
+    constant = np.log(2.0 / scale) - 0.5 * LOG_2PI
 
     def log_density(u: Array) -> Array:
         return constant + u - 0.5 * (_exp(u) / scale) ** 2
@@ -129,7 +129,7 @@ def log_normal_prior(mean: float, sd: float, shape: tuple[int, ...]) -> HyperPri
     """The exponential of a Gaussian with this mean and standard deviation."""
 
     def log_density(u: Array) -> Array:
-        return -0.5 * ((u - mean) / sd) ** 2 - 0.5 * _LOG_2PI - np.log(sd)
+        return -0.5 * ((u - mean) / sd) ** 2 - 0.5 * LOG_2PI - np.log(sd)
 
     return _each(f"log_normal({mean:g}, {sd:g})", shape, mean, sd, _exp, log_density)
 
@@ -175,7 +175,7 @@ def gaussian_prior(mean: float, variance: float, shape: tuple[int, ...]) -> Hype
     sd = float(np.sqrt(variance))
 
     def log_density(u: Array) -> Array:
-        return -0.5 * u**2 - 0.5 * _LOG_2PI
+        return -0.5 * u**2 - 0.5 * LOG_2PI
 
     return _each(f"gaussian({mean:g}, {variance:g})", shape, 0.0, 1.0, lambda u: mean + sd * u, log_density)
 

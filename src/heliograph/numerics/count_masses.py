@@ -6,11 +6,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from heliograph.numerics.gamma_function import binet, digamma_gap
-from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.logarithms import LOG_2PI, log_or_minus_inf
 
 __all__ = ["digamma_rise", "drawn_counts", "log_beta_binomial", "log_binomial", "log_choose", "log_poisson", "log_rise"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 def drawn_counts(rng: np.random.Generator, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -29,7 +27,7 @@ def log_poisson(k: np.ndarray, rate: np.ndarray, log_rate: np.ndarray) -> np.nda
     y = np.where(k > 0, np.log(some) - log_rate, 0.0)
     y = np.clip(y, -650.0, 1e300)  # a rate of exp(650) is as impossible as one that overflows
     gap = some * (y + np.expm1(-y))  # k log(k / rate) + rate - k
-    return np.where(k > 0, -gap - 0.5 * (_LOG_2PI + np.log(some)) - binet(some), -rate)
+    return np.where(k > 0, -gap - 0.5 * (LOG_2PI + np.log(some)) - binet(some), -rate)
 
 
 def log_binomial(k: np.ndarray, n: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -41,7 +39,7 @@ def log_binomial(k: np.ndarray, n: np.ndarray, p: np.ndarray, q: np.ndarray) -> 
     sure = (p == 0) | (q == 0)
     pp, qq = np.where(sure, 0.5, p), np.where(sure, 0.5, q)
     fit = _misfit(a, s * pp) + _misfit(b, s * qq)
-    log_mass = -fit + binet(s) - binet(a) - binet(b) + 0.5 * (np.log(s) - np.log(a) - np.log(b) - _LOG_2PI)
+    log_mass = -fit + binet(s) - binet(a) - binet(b) + 0.5 * (np.log(s) - np.log(a) - np.log(b) - LOG_2PI)
     # at the edges one power is left; of a probability near 1 the logarithm is that of the other one
     edge = _times_log(k, p, q) + _times_log(l, q, p)
     return np.where(inner & ~sure, log_mass, np.where(inner, -np.inf, edge))

@@ -1,4 +1,4 @@
-"""Logarithms of numbers that may be 0."""
+"""Logarithms of numbers that may be 0, and the one that every Gaussian density has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["log_or_minus_inf"]
+__all__ = ["LOG_2PI", "log_or_minus_inf"]
+
+LOG_2PI = float(np.log(2 * np.pi))
 
 
 def log_or_minus_inf(x: Any) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from heliograph.numerics.chunks import chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.panels import DROP, legendre
 from heliograph.numerics.truncated_normal import interval, tail
 
@@ -25,7 +26,6 @@ _LEAST = 1e-13  # variance of the sum or difference in units of one: less is rou
 _STEPS = 60  # of golden section and bisection, in the logarithm
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _NEAREST = 1e-14  # of the farthest place: where the search for the mode begins
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Quadrant(NamedTuple):
@@ -149,7 +149,7 @@ def _nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _log_normal(x: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    return -0.5 * ((x - mean[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None] + _LOG_2PI)
+    return -0.5 * ((x - mean[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None] + LOG_2PI)
 
 
 def _sums(

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.panels import DROP, legendre
 
 __all__ = ["Interval", "Step", "Tail", "interval", "log_hazard", "soft_step", "tail"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
 _ROOT_HALF = float(np.sqrt(0.5))
@@ -65,7 +65,7 @@ def log_hazard(t: np.ndarray) -> np.ndarray:
     array([-2.260000e-01, -5.000919e+03])
     """
     near = np.log(_ROOT_2_OVER_PI / erfcx(-np.minimum(t, 1.0) * _ROOT_HALF))
-    return np.where(t < 1.0, near, -0.5 * (t * t + _LOG_2PI) - log_ndtr(t))
+    return np.where(t < 1.0, near, -0.5 * (t * t + LOG_2PI) - log_ndtr(t))
 
 
 class Step(NamedTuple):
@@ -141,7 +141,7 @@ def interval(low: np.ndarray, high: np.ndarray, shift: np.ndarray, precision: np
     tau = np.where(hump, precision, 1.0)
     heights = []
     for anchor in (up, down):
-        proper = 0.5 * (np.log(tau) - _LOG_2PI - tau * (anchor - mid) ** 2)
+        proper = 0.5 * (np.log(tau) - LOG_2PI - tau * (anchor - mid) ** 2)
         heights.append(np.where(hump, proper, anchor * (shift - 0.5 * precision * anchor)))
     top = np.maximum(*heights)
     wa, wb = a[0] * np.exp(heights[0] - top), b[0] * np.exp(heights[1] - top)

@@ -22,6 +22,7 @@ from heliograph.engine.blocks.system import Error, Sites
 from heliograph.engine.blocks.vectors import DenseVectors
 from heliograph.factors import dot_forward
 from heliograph.families import MultivariateGaussian, factored_gaussian
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.triangular import inverse_of_upper
 
 __all__ = ["DenseSystem", "Solution"]
@@ -30,8 +31,6 @@ _CANCELLED = 1e7  # beyond it, a sum of precisions has lost too many digits
 _ROUNDING = 1e-15  # of a diagonal entry: a pivot below this is nothing but rounding
 _LARGEST = 4_000_000  # numbers up to which rows are laid out as one dense matrix
 _CHUNK = 2**21  # numbers of a temporary
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Solution(NamedTuple):
@@ -156,7 +155,7 @@ class DenseSystem:
 
     def log_mass(self, solution: Solution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
-        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
+        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * LOG_2PI - solution.log_det)
 
 
 def laid_out(rows: Rows) -> Rows:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.blocks.rows import Rows, image, joined, over, pull
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["Block", "Known", "components", "joined_known", "known_log_density", "known_log_density_at", "known_shift"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Known(NamedTuple):
@@ -48,7 +47,7 @@ def known_log_density(known: Sequence[Known], mean: np.ndarray) -> float:
     total = 0.0
     for rows, weight, _ in known:
         gap = rows.constant + image(rows, mean)
-        total += 0.5 * float(np.log(weight).sum() - len(gap) * _LOG_2PI - (weight * gap) @ gap)
+        total += 0.5 * float(np.log(weight).sum() - len(gap) * LOG_2PI - (weight * gap) @ gap)
     return total
 
 
@@ -57,7 +56,7 @@ def known_log_density_at(known: Sequence[Known], values: np.ndarray) -> np.ndarr
     total = np.zeros(values.shape[1])
     for rows, weight, _ in known:
         gap = over(rows, values) + rows.constant[:, None]
-        total += 0.5 * (float(np.log(weight).sum() - len(gap) * _LOG_2PI) - weight @ gap**2)
+        total += 0.5 * (float(np.log(weight).sum() - len(gap) * LOG_2PI) - weight @ gap**2)
     return total
 
 

@@ -16,10 +16,10 @@ from heliograph.engine.blocks.records import Known, known_log_density, known_shi
 from heliograph.engine.blocks.rows import Rows, image, over, pull, take, transposed
 from heliograph.engine.blocks.system import Error, Sites, VectorSites
 from heliograph.numerics import sparse
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["SparseSolution", "SparseSystem"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _FEW = 64  # rows whose covariance is solved for at a time
 
 
@@ -186,7 +186,7 @@ class SparseSystem:
 
     def log_mass(self, solution: SparseSolution) -> float:
         """``log`` of the integral of the known rows times the sites, the sites' statistics counted from their means."""
-        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * _LOG_2PI - solution.log_det)
+        return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * LOG_2PI - solution.log_det)
 
     def _conditioned(self, solution: SparseSolution, rows: Rows, values: np.ndarray) -> SparseSolution | None:
         """The belief given that some expressions have exactly these values."""

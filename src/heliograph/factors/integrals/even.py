@@ -15,11 +15,10 @@ from heliograph.factors.integrals.tilt import Tilt
 from heliograph.families import Gaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, far_end
 from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.polynomial_roots import real_roots
 
 __all__ = ["Even", "EvenTilt", "magnitude", "square", "tilt_of_even"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class EvenTilt(NamedTuple):
@@ -90,7 +89,7 @@ def _at_top(m: Gaussian, x: np.ndarray) -> np.ndarray:
     """The log density of a message at x, in a completed square where it is proper; what is improper has no constant."""
     s, t = m.naturals
     safe = np.where(t > 0, t, 1.0)
-    square = -0.5 * safe * (x - np.where(t > 0, s / safe, 0.0)) ** 2 + 0.5 * (np.log(safe) - _LOG_2PI)
+    square = -0.5 * safe * (x - np.where(t > 0, s / safe, 0.0)) ** 2 + 0.5 * (np.log(safe) - LOG_2PI)
     return np.where(t > 0, square, s * x - 0.5 * t * x**2)
 
 

@@ -11,11 +11,11 @@ from scipy.special import wrightomega
 
 from heliograph.factors.integrals.tilt import Tilt
 from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep
 
 __all__ = ["cliff", "exp_beyond_tangent", "exponential_gap", "exponential_tilt"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _LOG_DROP = float(np.log(DROP))
 # around z = -log r, where r exp(z) passes 1: the factor is a straight line to the left and a cliff to the right
 _BENDS = np.array([-38.0, -23.0, -14.0, -8.5, -5.0, -2.5, -0.5, 1.0, 2.0, 3.0, 4.0])
@@ -76,7 +76,7 @@ class _Rows:
         beyond, self.gain = exp_beyond_tangent(self.d, of(log_height))
         rest = a - self.height - (z0 - m) / v  # the slope at the peak, which is rounding
         self.log_mass = panels.tilt(self.d * (of(rest) - 0.5 * self.d / of(v)) - beyond)
-        self.log_mass -= 0.5 * ((z0 - m) ** 2 / v + _LOG_2PI + np.log(v))
+        self.log_mass -= 0.5 * ((z0 - m) ** 2 / v + LOG_2PI + np.log(v))
 
     def tilt(self) -> tuple[Tilt, np.ndarray]:
         """The tilt, its `log_z` without the factor's value at the peak, and the peak."""

@@ -13,10 +13,9 @@ import numpy as np
 
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around
 from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["Triple", "free_product", "product_triple"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Triple(NamedTuple):
@@ -94,12 +93,12 @@ def _integrate(g: _Given) -> Rule:
     def log_density(b: np.ndarray, i: np.ndarray) -> np.ndarray:
         _, miss, variance = g.gap(b, i)
         own = (b - g.mb[i]) ** 2 / g.vb[i] + np.log(g.vb[i])
-        return -0.5 * (own + miss**2 / variance + np.log(variance)) - _LOG_2PI
+        return -0.5 * (own + miss**2 / variance + np.log(variance)) - LOG_2PI
 
     centres, widths = _likely_places(g)
     least = g.vo - g.cao**2 / g.va
     top = log_density(centres, index).max(axis=1)
-    ceiling = -0.5 * (np.log(least) + np.log(g.vb)) - _LOG_2PI  # the likelihood is nowhere above its value at gap 0
+    ceiling = -0.5 * (np.log(least) + np.log(g.vb)) - LOG_2PI  # the likelihood is nowhere above its value at gap 0
     reach = np.sqrt(2 * g.vb * (np.maximum(ceiling - top, 0.0) + 60.0))
     edges = around(g.mb - reach, g.mb + reach, centres, np.minimum(widths, reach[:, None]))
 

@@ -9,11 +9,11 @@ import numpy as np
 from heliograph.factors.integrals.tilt import Tilt
 from heliograph.numerics.adaptive_quadrature import Rule, adapt
 from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.panels import DROP
 
 __all__ = ["Curve", "Rise", "log_concave_rule", "log_concave_tilt"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _NEAR = 1e-9  # of the peak's own width: as near as its place needs to be known
 # panels begin at these shares of the window, on either side of the peak
 _SHARES = np.array([1.0, 0.6, 0.35, 0.2, 0.1])
@@ -85,7 +85,7 @@ def _integrated(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve, ris
     low, high = (_end(side, width, log_density) for side in (-1.0, 1.0))
     edges = np.concatenate([low[:, None] * _SHARES, np.zeros((m.size, 1)), high[:, None] * _SHARES[::-1]], axis=1)
     rule = adapt(log_density, edges)
-    return rule._replace(log_z=rule.log_z + top - 0.5 * ((peak - m) * offset + _LOG_2PI + np.log(v)), centre=peak)
+    return rule._replace(log_z=rule.log_z + top - 0.5 * ((peak - m) * offset + LOG_2PI + np.log(v)), centre=peak)
 
 
 def _peak(m: np.ndarray, v: np.ndarray, row: np.ndarray, curve: Curve, slope: np.ndarray) -> np.ndarray:

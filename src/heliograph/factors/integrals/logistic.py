@@ -15,11 +15,11 @@ from scipy.special import expit, log_expit
 
 from heliograph.factors.integrals.tilt import Tilt
 from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.panels import DROP, Panels, newton_from_above, split_evenly, steep
 
 __all__ = ["beyond_tangent", "logistic_gap", "logistic_tilt"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 
 # where the log of sigmoid is neither 0 nor a straight line: panels of the right width, poles at +-i pi included
 _BENDS = np.array([-38.0, -23.0, -14.0, -8.5, -5.0, -2.5, 0.0, 2.5, 5.0])
@@ -107,7 +107,7 @@ class _Bell:
         self.p, self.q = p, q = expit(z0), expit(-z0)
         rest = a * q - b * p - (z0 - m) / v  # the slope at the peak, which is rounding
         self.log_z = panels.tilt(self.d * (of(rest) - 0.5 * self.d / of(v)) - of(self.n) * beyond)
-        self.log_z += a * log_expit(z0) + b * log_expit(-z0) - 0.5 * ((z0 - m) ** 2 / v + _LOG_2PI + np.log(v))
+        self.log_z += a * log_expit(z0) + b * log_expit(-z0) - 0.5 * ((z0 - m) ** 2 / v + LOG_2PI + np.log(v))
 
     def tilt(self) -> tuple[np.ndarray, ...]:
         """The fields of a `Tilt`."""
@@ -148,7 +148,7 @@ class _Hills:
         # the common height: the square that was completed
         self.log_z += 0.5 * np.abs(n * c)
         self.log_z += 0.25 * ((left - m) * (left + m) + (right - m) * (right + m)) / v
-        self.log_z -= 0.5 * (_LOG_2PI + np.log(v))
+        self.log_z -= 0.5 * (LOG_2PI + np.log(v))
         self.higher = np.where(n * c > 0, right, left)
         # where both hills may count and rounding hides which is the higher one, there is no answer
         rounding = 2e-16 * np.abs(n) * (np.abs(m) + 0.5 * v * np.abs(a - b))

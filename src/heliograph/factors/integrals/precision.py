@@ -13,11 +13,11 @@ from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.excess import exp_excess
 from heliograph.numerics.gamma_function import digamma_gap
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.polynomial_roots import real_roots
 
 __all__ = ["TiltOfPrecision", "tilt_of_precision"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _NOTHING = -60.0  # nats below the top: 1e-26 of the mass, however many panels there are
 
 
@@ -63,7 +63,7 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
     # f^power = N(y; 0, 1 / (power tau)) tau^((power - 1) / 2) (2 pi)^((1 - power) / 2) power^(-1/2)
     a = precision.naturals[0] + 1.0 + 0.5 * (power - 1.0)
     b = precision.naturals[1]
-    constant = 0.5 * (1.0 - power) * _LOG_2PI - 0.5 * np.log(power)
+    constant = 0.5 * (1.0 - power) * LOG_2PI - 0.5 * np.log(power)
     at = precision.is_point
     silent = x.is_uniform | mean.is_uniform
     tame = x.proper & mean.proper
@@ -79,7 +79,7 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
     shape_known, rate_known = np.where(closed, a + 0.5, 1.0), np.where(closed, rate, 1.0)
     mean_tau, gap = np.where(closed, shape_known / rate_known, 1.0), np.where(closed, digamma_gap(shape_known), 1.0)
     # Bayes' rule at one point, where the Gamma functions of large shapes cancel inside the densities
-    log_f = 0.5 * power * (np.log(mean_tau) - _LOG_2PI - mean_tau * d**2)
+    log_f = 0.5 * power * (np.log(mean_tau) - LOG_2PI - mean_tau * d**2)
     after = Gamma.from_naturals((shape_known - 1.0, rate_known))
     log_known = precision.log_density(mean_tau) + log_f - after.log_density(mean_tau)
     log_z = np.where(closed, log_known, log_z)
@@ -105,7 +105,7 @@ def tilt_of_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: floa
                 # tau's own density at the centre, with the change of variable to its logarithm
                 at_centre = prior[rows].log_density(np.exp(rule.centre)) + 0.5 * (power + 1.0) * rule.centre
                 # N(y; 0, s + 1/(power tau)) is sqrt(power) N(sqrt(power) y; 0, power s + 1/tau)
-                out[0][rows] = rule.log_z + at_centre + constant - 0.5 * _LOG_2PI + 0.5 * np.log(power)
+                out[0][rows] = rule.log_z + at_centre + constant - 0.5 * LOG_2PI + 0.5 * np.log(power)
     # reshape(-1) of a fresh array is a view, so the loop has filled these in
     if np.any(at):
         log_z = np.where(at, _at_known_precision(x, mean, precision, power), log_z)
@@ -117,7 +117,7 @@ def _at_known_precision(x: Gaussian, mean: Gaussian, precision: Gamma, power: fl
     v = 1.0 / np.where(precision.is_point, precision.mean, 1.0) / power
     log_z = gaussian_overlap(add_noise(mean, v), x) + add_noise_log_scale(mean, v)
     if power != 1.0:
-        log_z = log_z + 0.5 * (1 - power) * (_LOG_2PI + np.log(v * power)) - 0.5 * np.log(power)
+        log_z = log_z + 0.5 * (1 - power) * (LOG_2PI + np.log(v * power)) - 0.5 * np.log(power)
     return log_z
 
 

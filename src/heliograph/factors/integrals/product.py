@@ -10,11 +10,10 @@ from heliograph.factors.integrals.mixing import Ends, Mixed, mixed_over_multipli
 from heliograph.families import Gaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around
 from heliograph.numerics.chunks import integral_chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.polynomial_roots import real_roots
 
 __all__ = ["TiltOfProduct", "mixed_over_product", "tilt_of_product"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class TiltOfProduct(NamedTuple):
@@ -40,7 +39,7 @@ def tilt_of_product(a: Gaussian, b: Gaussian, out: Gaussian, where: np.ndarray) 
         values = [v[rows] for v in flat]
         rule = _integrate(*values)
         rules.append((rows, rule))
-        log_z.reshape(-1)[rows] = rule.log_z - _LOG_2PI - 0.5 * np.log(values[3]) - log_unit[rows]
+        log_z.reshape(-1)[rows] = rule.log_z - LOG_2PI - 0.5 * np.log(values[3]) - log_unit[rows]
     return TiltOfProduct(valid, log_z, rules)
 
 

@@ -17,11 +17,11 @@ from heliograph.factors.integrals.logistic import logistic_tilt
 from heliograph.factors.integrals.vector_tilt import VectorCavity, VectorTilt
 from heliograph.numerics.adaptive_quadrature import adapt, around
 from heliograph.numerics.chunks import chunks
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.normal_points import even_grid, spread_points
 
 __all__ = ["softmax_tilt"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _REACH = 7.6  # deviations: exp(-7.6^2 / 2) is 3e-13
 _STEP = 0.75  # of a score, at which the trapezoidal rule errs by exp(-2 pi^2 / step), 4e-12: its poles are pi away
 _FINEST = 0.85  # deviations, at which it errs by exp(-2 pi^2 / step^2), 1e-12, for the Gaussian itself
@@ -172,7 +172,7 @@ def _on_grid(cavity: VectorCavity, label: np.ndarray, count: int) -> VectorTilt:
     peak, _ = _peak(cavity, label)
     t = peak[:, None] + even_grid(d, count, _REACH)
     step = 2.0 * _REACH / (count - 1)
-    log_w = -0.5 * (t * t).sum(axis=-1) - 0.5 * d * _LOG_2PI + d * np.log(step)
+    log_w = -0.5 * (t * t).sum(axis=-1) - 0.5 * d * LOG_2PI + d * np.log(step)
     return _summed(cavity, label, t, log_w)
 
 
@@ -235,7 +235,7 @@ def _nested(cavity: VectorCavity, label: np.ndarray) -> VectorTilt:
     excess[:, 0, 0] = rule.mean(c1 * c1) - 1.0
     excess[:, 0, 1] = excess[:, 1, 0] = rule.mean(c1 * c2)
     excess[:, 1, 1] = rule.mean(more + c2 * c2)
-    return VectorTilt(rule.log_z - 0.5 * _LOG_2PI, np.stack([m1, m2], axis=1), excess)
+    return VectorTilt(rule.log_z - 0.5 * LOG_2PI, np.stack([m1, m2], axis=1), excess)
 
 
 def _slope_and_bend(m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,10 +11,9 @@ from heliograph.families import Gamma, Gaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around, bounded_exp, far_end
 from heliograph.numerics.chunks import integral_chunks
 from heliograph.numerics.excess import exp_excess
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["StretchedTilt", "mixed_over_scale", "tilt_of_scale"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class StretchedTilt(NamedTuple):
@@ -58,7 +57,7 @@ def tilt_of_scale(scale: Gamma, x: Gaussian, out: Gaussian, where: np.ndarray) -
         s0 = np.exp(rule.centre)
         total, miss = r.vo + r.v * s0**2, r.mo - r.m * s0
         at_top = prior[rows].log_density(s0 * unit_s[rows]) + rule.centre + np.log(unit_s[rows])
-        at_top = at_top - 0.5 * (_LOG_2PI + np.log(total) + miss**2 / total) - np.log(unit_s[rows] * unit_x[rows])
+        at_top = at_top - 0.5 * (LOG_2PI + np.log(total) + miss**2 / total) - np.log(unit_s[rows] * unit_x[rows])
         log_z.reshape(-1)[rows] = rule.log_z + at_top
         ratio = rule.mean(bounded_exp(rule.offset))
         mean.reshape(-1)[rows] = ratio * s0 * unit_s[rows]

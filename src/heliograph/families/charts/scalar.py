@@ -16,7 +16,7 @@ from heliograph.families.charts.chart import FAR, BaseChart, Moments, Unchanged
 from heliograph.families.gamma import Gamma
 from heliograph.families.gaussian import Gaussian
 from heliograph.numerics.gamma_function import trigamma, trigamma_excess, trigammas
-from heliograph.numerics.logarithms import log_or_minus_inf
+from heliograph.numerics.logarithms import LOG_2PI, log_or_minus_inf
 from heliograph.numerics.special import expit, log_expit
 
 __all__ = ["IdentityChart", "LogChart", "LogitChart", "ScalarChart"]
@@ -26,7 +26,6 @@ _MOST = (
 )
 _TINY = float(np.finfo(float).tiny)
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class ScalarChart(BaseChart):
@@ -111,7 +110,7 @@ class IdentityChart(Unchanged, ScalarChart):
         return -0.5 * message.naturals[1] * (u - message.mean) ** 2
 
     def log_constant(self, message: Gaussian) -> np.ndarray:
-        return -0.5 * (_LOG_2PI + np.log(message.variance))
+        return -0.5 * (LOG_2PI + np.log(message.variance))
 
     def project(self, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, d = _centred(u, w)

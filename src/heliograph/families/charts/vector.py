@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from heliograph.families.charts.chart import Moments, Unchanged
 from heliograph.families.multivariate_gaussian import MultivariateGaussian
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.symmetric import of_eigenvalues
 
 __all__ = ["VectorChart"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 
 _MOST = 12.0  # |log ratio| beyond which a correction is cut: a matrix must stay positive definite in floating point
 
@@ -112,7 +112,7 @@ class VectorChart(Unchanged):
         return -0.5 * np.einsum("kni,nij,knj->kn", gap, message.naturals[1], gap, optimize=True)
 
     def log_constant(self, message: MultivariateGaussian) -> np.ndarray:
-        return -0.5 * message.dimension * _LOG_2PI + 0.5 * np.linalg.slogdet(message.naturals[1])[1]
+        return -0.5 * message.dimension * LOG_2PI + 0.5 * np.linalg.slogdet(message.naturals[1])[1]
 
     def project(self, u: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = (w[..., None] * u).sum(axis=0)

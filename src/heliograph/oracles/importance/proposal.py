@@ -12,11 +12,10 @@ import numpy as np
 from scipy import special
 
 from heliograph.families import Family
+from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.oracles.problem import Problem, continuous_columns
 
 __all__ = ["Pieces", "Proposal", "draw", "log_density", "n_uniforms", "take_proposal"]
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Pieces(NamedTuple):
@@ -116,7 +115,7 @@ def log_density(problem: Problem, proposal: Proposal, u: np.ndarray) -> np.ndarr
         log_roots = np.log(np.diagonal(proposal.inverses, axis1=-2, axis2=-1)).sum(axis=-1)  # (n, K)
         for k in range(proposal.means.shape[1]):
             z = (v - proposal.means[:, None, k]) @ np.swapaxes(proposal.inverses[:, k], -1, -2)
-            norm = log_roots[:, k] - 0.5 * v.shape[-1] * _LOG_2PI
+            norm = log_roots[:, k] - 0.5 * v.shape[-1] * LOG_2PI
             terms.append(log_weights[:, :, len(proposal.products) + k] + norm[:, None] - 0.5 * (z * z).sum(axis=-1))
     if proposal.pieces is not None:
         inside = np.stack([_log_along(Pieces(*(a[i] for a in proposal.pieces)), u[i, :, 0]) for i in range(len(u))])

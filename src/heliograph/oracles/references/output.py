@@ -9,10 +9,10 @@ from scipy.special import expit
 
 from heliograph.families import Beta, Family, Gamma, Gaussian
 from heliograph.families.charts import DensityChart, density_chart_of
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["Output", "output_of", "serves_output"]
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -93,7 +93,7 @@ class _GaussianOutput(Output):
 
     def log_constant(self) -> np.ndarray:
         known = self.second > 0
-        return np.where(known, 0.5 * (_LOG_2PI - np.log(np.where(known, self.second, 1.0))), 0.0)
+        return np.where(known, 0.5 * (LOG_2PI - np.log(np.where(known, self.second, 1.0))), 0.0)
 
     def site(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, second = self.first, self.second
