@@ -87,8 +87,7 @@ def demo(
     ),
 ) -> None:
     """Solve ten related logistic regressions and one model with a factor that has no formula, all learned live."""
-    from heliograph.paper.demo import TOLERANCE, run_demo
-    from heliograph.paper.report.demo import demo_table, draw_demo
+    from heliograph.paper.demo import TOLERANCE, demo_table, draw_demo, run_demo
 
     console, n_problems = Console(), 3 if quick else 10
     with Progress(console=Console(stderr=True), transient=True) as bar:

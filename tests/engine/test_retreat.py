@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import heliograph as hg
-from heliograph.engine.retreat import Retreat
+from heliograph.engine.pace import Retreat
 from heliograph.families import Gaussian
 
 NODES = np.arange(-8.5, 8.75, 0.5)

@@ -1,8 +1,8 @@
-"""The step: how much of every new message is taken in a sweep.
+"""The step: how much of every new message is taken in a sweep, and where a run goes back to when that was too much.
 
 1. The first step is whole. A user's own ``damping=`` is kept as it is, and none of the rules below applies.
 2. Changes are measured as if nothing were damped: KL grows with the square of the step, so they are divided by it.
-3. A sweep that leaves a belief improper or NaN is undone, and the step halved; `retreat.py` says how far it is undone.
+3. A sweep that leaves a belief improper or NaN is undone, and the step halved; `Retreat` says how far it is undone.
 4. A few sweeps without progress (no change smaller by a twentieth than the smallest so far) halve the step, unless the beliefs
    go on in one direction all the while: then shorter steps would only be slower, and it grows instead.
 5. Progress lets the step grow by a quarter, up to a little below the last step that failed, and slowly beyond it: what failed
@@ -13,8 +13,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-__all__ = ["Pace"]
+import numpy as np
+
+from heliograph.engine.tables import Snapshot
+from heliograph.families import Family
+
+__all__ = ["Calm", "Pace", "Retreat"]
 
 _PATIENCE = 6  # sweeps without progress before the step is shortened
 _PROGRESS = 0.95  # the change over the smallest so far, below which a sweep made progress
@@ -86,3 +92,46 @@ class Pace:
         if self.adaptive:
             self._ceiling = _CEILING * self.step
             self.step = max(self.step / 2, _LEAST)
+
+
+# ---- where a run goes back to ----------------------------------------------------------------------------------------
+_LOST = 10.0  # times the least change so far, from which on a sweep led away (chosen on regressions through tanh, decision 0064)
+
+
+class Calm(NamedTuple):
+    """The state that a sweep moved least."""
+
+    sent: Snapshot
+    beliefs: list[Family]
+    step: float  # by which it was left
+    change: float  # of that sweep, undamped
+
+
+class Retreat:
+    """The calmest state of a run so far, and how far the last sweep has led away from it.
+
+    From broad beliefs many sites answer at once. Where their sum is no log concave function (a bend, a saturating curve), the
+    beliefs that come of it may be narrow and in the wrong place, and the sweep after that moves them hundreds of times as far, to
+    a place from which no step leads back, however short. What went wrong is the step before, so the run goes back to where its
+    sweeps moved least, and leaves that place by half the step (docs/decisions/0064).
+    """
+
+    def __init__(self) -> None:
+        self._calm: Calm | None = None
+        self._last = 0.0
+
+    def note(self, sent: Snapshot, beliefs: list[Family], step: float, change: float) -> None:
+        """Remember a sweep that was not undone: the state that it left, and how far it moved that."""
+        if self._calm is None or change <= self._calm.change:
+            self._calm = Calm(sent, beliefs, step, change)
+        self._last = change
+
+    def back(self) -> Calm | None:
+        """Where to go back to after a sweep that broke a belief; None if the state before it was calm enough."""
+        calm = self._calm
+        if calm is None or not self._last > _LOST * calm.change:
+            return None
+        # it is left by a shorter step now, so that what it was left by before says nothing any more
+        self._calm = calm._replace(step=0.5 * calm.step, change=np.inf)
+        self._last = 0.0
+        return calm

@@ -14,19 +14,18 @@ from heliograph.engine.component_start import start_components
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.heading import Heading
-from heliograph.engine.in_vain import InVain
 from heliograph.engine.merging import copied
 from heliograph.engine.mixture_start import start_mixtures
 from heliograph.engine.options import StepOptions
-from heliograph.engine.pace import Pace
+from heliograph.engine.pace import Pace, Retreat
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.product_start import start_products
 from heliograph.engine.properness import allowed_step
-from heliograph.engine.retreat import Retreat
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import judged_by_audits, status
+from heliograph.engine.stopping import InVain
 from heliograph.engine.sweep_info import AHEAD, SweepInfo
 from heliograph.engine.table_start import start_tables
 from heliograph.engine.tables import Snapshot, Tables

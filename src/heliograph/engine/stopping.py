@@ -1,4 +1,4 @@
-"""Stopping rules: questions about the record of a sweep, combined with ``|`` and ``&``."""
+"""Stopping rules: questions about the record of a sweep, combined with ``|`` and ``&``; and when questions are asked in vain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from heliograph.engine.sweep_info import SweepInfo
 
-__all__ = ["StopRule", "after", "after_seconds", "changed_less_than"]
+__all__ = ["InVain", "StopRule", "after", "after_seconds", "changed_less_than"]
 
 
 class StopRule:
@@ -72,3 +72,41 @@ def after_seconds(seconds: float) -> StopRule:
     """Stop when that much time has passed since the rule was made."""
     end = time.monotonic() + seconds
     return StopRule(lambda info: time.monotonic() >= end, f"after_seconds({seconds:g})")
+
+
+# ---- questions in vain -----------------------------------------------------------------------------------------------
+_SWEEPS = 20  # at the least since the calmest
+_QUESTIONS = (
+    100  # at the least in them: fewer are no price (both numbers were chosen after |X @ w| had asked 3,241 times)
+)
+_CALMER = 0.1  # of the change of the calmest sweep: one that falls by less in twenty sweeps asks for hundreds more (chosen so, too)
+
+
+class InVain:
+    """Counts questions before and since the sweep that moved the beliefs least; none is in vain where all are `wanted`.
+
+    Beliefs that never come to rest meet new messages in every sweep, and ask on and on. Where EP has no fixed point in reach (two
+    solutions that differ by a sign, and a start half-way between them), messages that come in improper have nothing to be learned
+    from: a run of 200 sweeps asks thousands of times and ends where it began. It ends once it has asked more since its calmest
+    sweep than before it.
+    """
+
+    def __init__(self, wanted: bool = False) -> None:
+        self._wanted = wanted
+        self._least = float("inf")
+        self._before = self._since = self._sweeps = 0
+
+    def note(self, change: float, n_asked: int) -> int:
+        """Take in a sweep that moved the beliefs by `change` nats; the number of questions asked in vain, if they are.
+
+        >>> asking = InVain()
+        >>> [asking.note(change, 40) for change in (80.0, 1.0, *[2.0] * 30)].index(800)
+        21
+        """
+        if change < _CALMER * self._least:
+            self._least, self._sweeps = change, 0
+            self._before, self._since = self._before + self._since + n_asked, 0
+            return 0
+        self._sweeps, self._since = self._sweeps + 1, self._since + n_asked
+        vain = not self._wanted and self._sweeps >= _SWEEPS and self._since > max(_QUESTIONS, self._before)
+        return self._since if vain else 0

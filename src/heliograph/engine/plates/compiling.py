@@ -6,8 +6,7 @@ from heliograph.engine.blocks.plate import BlockFactor
 from heliograph.engine.discrete.counts import CountsFactor
 from heliograph.engine.discrete.plate import DiscreteFactor
 from heliograph.engine.plates.block import BlockPlate
-from heliograph.engine.plates.counts import CountsPlate
-from heliograph.engine.plates.discrete import DiscretePlate
+from heliograph.engine.plates.discrete import CountsPlate, DiscretePlate
 from heliograph.engine.plates.learned import LearnedPlate
 from heliograph.engine.plates.plain import PlainPlate
 from heliograph.engine.plates.protocol import PlateKind

@@ -56,8 +56,8 @@ precision is the inverse of that minus tau. A row without entries is a constant:
 from heliograph.numerics.sparse.bare import Bare, bare_of
 from heliograph.numerics.sparse.batched import NotPositiveDefiniteError
 from heliograph.numerics.sparse.factor import Factor, covariance, factorise, sample, solve
+from heliograph.numerics.sparse.gradients import information_noise, solve_iteratively
 from heliograph.numerics.sparse.inverse import Inverse, invert, variances
-from heliograph.numerics.sparse.iterating import information_noise, solve_iteratively
 from heliograph.numerics.sparse.passing import Passed, Passing, pass_messages, passed_variances, prepare_passing
 from heliograph.numerics.sparse.placing import Placed, gram, place
 from heliograph.numerics.sparse.plan import Budget, Plan, TooExpensiveError, analyse
