@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -200,6 +200,11 @@ class Graph:
             for port, edge in plate.edges.items():
                 found.setdefault(edge.node, []).append((plate, port))
         return found
+
+    def without(self, gone: Collection[int]) -> Graph:
+        """The same nodes, and the plates that are at none of these positions, numbered anew."""
+        kept = [p for p in self.plates if p.position not in gone]
+        return replace(self, plates=[replace(p, position=k) for k, p in enumerate(kept)])
 
     def edges_of(self, node: int) -> list[tuple[Plate, str]]:
         """The (plate, port) pairs that meet a node."""

@@ -226,3 +226,25 @@ def test_what_is_no_label_or_category_is_refused_in_a_sentence():
     with pytest.raises(ModelError, match="nothing else"):
         model.bernoulli("b", logit=g, given=a)
     assert (g == None) is False  # noqa: E711
+
+
+@pytest.mark.parametrize("tables", ["known", "unknown"])
+def test_a_model_with_a_block_predicts_and_takes_new_data(tables):
+    rng = np.random.default_rng(0)
+    table = np.array([[0.9, 0.1], [0.2, 0.8]])
+    model = hg.Model()
+    rows = table if tables == "known" else model.dirichlet("rows", np.full((2, 2), 2.0))
+    z = model.chain(
+        "z",
+        6,
+        lambda: model.categorical("z", [0.5, 0.5]),
+        lambda before: model.categorical("z", table, given=before),
+    )
+    model.categorical("y", rows, given=z, observed=rng.integers(2, size=6).astype(float))
+    model.infer()
+    model.observe(y=[1.0, 1.0, 1.0, np.nan, 0.0, 0.0])
+    posterior = model.infer()
+    assert posterior[z].p.shape == (6, 2)  # by the variable itself: the posterior is of the data that the model has now
+    drawn = posterior.predict("y", draws=20_000).mean
+    sent = table if tables == "known" else posterior["rows"].mean
+    np.testing.assert_allclose(drawn, posterior[z].p @ sent, atol=0.03)  # 4 standard errors; rows and z apart add .01

@@ -60,11 +60,7 @@ def _sites(block: Block, met: dict[int, list[tuple[Plate, str]]]) -> set[int]:
 
 def _with_factors(graph: Graph, factors: list[BlockFactor]) -> Graph:
     """The same graph with blocks in the place of the plates that they hold."""
-    gone = {k for f in factors for k in f.block.plates}
-    made = replace(graph, plates=[])
-    for plate in graph.plates:
-        if plate.position not in gone:
-            made.plates.append(replace(plate, position=len(made.plates)))
+    made = graph.without({k for f in factors for k in f.block.plates})
     for factor in factors:
         edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
         made.plates.append(Plate(len(made.plates), "block", factor, (), edges))

@@ -57,7 +57,7 @@ def with_counts(graph: Graph) -> Graph:
     if not large:
         return graph
     graph, large = taken_together(graph, large)
-    made = Graph(list(graph.nodes), [], graph.live)
+    made = replace(graph, nodes=list(graph.nodes), plates=[])
     parents = {p.edges["parent0"].node for p in large}
     for plate in graph.plates:
         if plate in large:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from heliograph.engine.discrete.compile import find_discrete_blocks
 from heliograph.engine.discrete.plate import DiscreteFactor, discrete_port
 from heliograph.engine.discrete.tuples import with_tuples
@@ -34,11 +32,7 @@ def with_discrete_blocks(graph: Graph, must: bool = False) -> Graph:
             names = [graph.nodes[m.node].name for m in block.members if graph.nodes[m.node].given]
             instead = ", by loopy belief propagation: their probabilities are approximate, and may be far off"
             refuse_block(joint_but(names, "joined by tables", error), instead, must)
-    gone = {k for f in factors for k in f.block.plates}
-    made = Graph(graph.nodes, [], graph.live)
-    for plate in graph.plates:
-        if plate.position not in gone:
-            made.plates.append(replace(plate, position=len(made.plates)))
+    made = graph.without({k for f in factors for k in f.block.plates})
     for factor in factors:
         nodes = [m.node for m in (*factor.block.members, *factor.block.tuples)]
         edges = {discrete_port(k): Edge(k, None, True, joint=True) for k in nodes}

@@ -40,7 +40,7 @@ def taken_together(graph: Graph, tables: Sequence[Plate]) -> tuple[Graph, list[P
 
     A parent that meets anything else, or was observed in part, is left as it is.
     """
-    made = Graph(list(graph.nodes), list(graph.plates), graph.live)
+    made = replace(graph, nodes=list(graph.nodes), plates=list(graph.plates))
     found = [_with_kinds(made, plate) for plate in tables]
     return made, found
 

@@ -22,7 +22,7 @@ class Joined(NamedTuple):
 
 def with_tuples(graph: Graph) -> tuple[Graph, list[Joined]]:
     """The graph with a node of tuples for every unknown table that joins two open categories or more."""
-    made = Graph(list(graph.nodes), [], graph.live)
+    made = replace(graph, nodes=list(graph.nodes), plates=[])
     joined: list[Joined] = []
     for plate in graph.plates:
         factor = plate.factor
