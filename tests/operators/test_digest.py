@@ -7,6 +7,8 @@ from scipy.special import expit
 import heliograph as hg
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Beta, Gaussian, MultivariateGaussian
+from heliograph.operators import Learned
+from heliograph.operators.learned.digest import Digested
 from heliograph.operators.learned.made import like, pooled
 from heliograph.oracles import QuadratureOracle
 
@@ -92,7 +94,7 @@ def test_log_z_of_a_known_plate_costs_no_evaluation_either_and_is_right():
     assert n_free >= 2
 
 
-def test_messages_of_the_tenth_regression_cost_nothing_and_its_evidence_little():
+def test_messages_of_the_tenth_regression_cost_hardly_a_reference_and_its_evidence_little():
     calls, n, before, sent = [0], 200, 0, 1
 
     @hg.factor(output=hg.Beta)
@@ -112,7 +114,9 @@ def test_messages_of_the_tenth_regression_cost_nothing_and_its_evidence_little()
         assert posterior.converged
         sent = calls[0]
         assert np.isfinite(posterior.log_evidence)
-    assert sent == before
+    assert (
+        sent - before <= 1000
+    )  # a lone outlier costs its reference in some sweeps; a block of cells cost ten thousand
     assert calls[0] - sent < 0.25 * 2 * 96 * n  # messages to the output, and log Z: 96 cells of a reference each
 
 
@@ -215,3 +219,30 @@ def test_a_few_outliers_of_a_known_plate_cost_what_they_cost_by_themselves():
     reply = counted.send(rng, "a", far)
     assert not reply.asked.any()
     assert 0 < counted.n_calls - at <= 2 * (33 * 33 + 8)  # the references of a row or two; 128 rows were made for them
+
+
+def test_rows_that_a_digest_knows_are_no_reason_to_make_more_when_they_go_the_long_way(monkeypatch):
+    rng = np.random.default_rng(0)
+    counted = known(rng)
+    digests = counted.box.operator("learned").digests
+    digest = next(d for (_, to), d in digests.kept.items() if to == "a")
+    settled = plate(rng)
+    for _ in range(3):
+        counted.send(rng, "a", settled)
+    digest.n_owed, made = 0, digest.n_made
+    monkeypatch.setattr(digests, "read", lambda task, kind, incoming, beside: Digested(None, np.arange(N), beside))
+    for _ in range(3):  # as for an audit
+        counted.send(rng, "a", settled)
+    assert digest.n_made == made
+    assert digest.n_owed <= 3
+
+
+def test_an_audit_of_one_direction_is_one_of_every_direction_that_would_have_been_trusted():
+    rng, counted, operator, n_asked = np.random.default_rng(1), Counted(), Learned(audit=1.0), 0
+    for k in range(8):
+        for to in ("a", "b"):
+            options = RunOptions(np.random.default_rng(k), operator, tolerance=1e-3, n_factors=N)
+            n_asked += counted.box.send(to, plate(rng), options).asked.sum()
+    directions = next(iter(counted.box.operator(operator).kinds.values()))
+    assert [directions[to].calibration.n_audits for to in ("a", "b")] == [2, 2]  # a tenth of the labels, each
+    assert n_asked == 22

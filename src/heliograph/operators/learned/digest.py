@@ -40,7 +40,6 @@ _MOST = 640  # labels: predicting takes the square of their number
 _MADE = 128  # rows that are made at a time, after
 _WORTH_MAKING = 16  # rows that went the long way
 _CREDIT = 2048  # rows that may be made before any was saved; then one for each row that was
-_ENOUGH = 1.0  # of a batch that it knew before it was taught: rows like these need no more labels
 _NEAREST = 8  # labels by whose worst misfit a row is judged: a rough place shows in them
 _CAUTION = 2.0  # more is stated than is expected: errors of a digest have long tails (chosen after seeing those of a / b, y = z^2)
 _SOURCES = 4  # of them, by whose worst error a row's share of the process's own error is judged
@@ -78,7 +77,7 @@ class Digest:
         self._run: object = None  # the generator of the latest run, by which one run is known from another
         self._checked: Any = None  # the process whose labels were compared with one another, and the ratios
         self.n_refused = self.n_served = self.n_made = 0  # rows
-        self.n_owed = _MADE  # rows that went the long way since rows were last made, as far as that was worthwhile
+        self.n_owed = _MADE  # rows that it did not know since rows were last made, as far as that was worthwhile
         self.rng = np.random.default_rng(0)  # of its own: what a run draws must not depend on what is known already
 
     @property
@@ -184,9 +183,8 @@ class Digest:
             self.known = Correction(view.inputs.shape[1], view.chart.n_outputs, _START, _MOST)
             self.known.process.use()
         said = said_of(view, parts)
-        self._knew(task, view, said)
+        self.n_owed += self._news(task, view, said)
         self._take(task, view, said)
-        self.n_owed += len(said.kl)
         if self.n_owed < _WORTH_MAKING:
             return  # a few outliers cost less by themselves than rows made for them
         self.n_owed = 0
@@ -195,22 +193,22 @@ class Digest:
             self.n_made += _MADE
             made = like(self.rng, self.kind, self.pool, _MADE)
             view, said = view_of(self.kind, made, task.to, None), say_of(made)
-            if self._knew(task, view, said) >= _ENOUGH:
-                return
+            if not self._news(task, view, said):
+                return  # rows like these need no more labels
             self._take(task, view, said)
 
-    def _knew(self, task: Task, view: View, said: Said) -> float:
-        """The share of rows that it knew before it was taught; what it expected of them is compared with what is so."""
+    def _news(self, task: Task, view: View, said: Said) -> int:
+        """How many rows it may be taught and does not know yet; what it expected of them is compared with what is so."""
         known, rows = self.known, _usable(view, said, task.tolerance)
         assert known is not None
         if not known.ready:
-            return 0.0
+            return len(rows)
         seen = view.at(rows)
         prediction, own, _, _ = self._predict(task, seen, ALONE)
         realised = (prediction.weights * (prediction.mean - said.target[rows]) ** 2).sum(axis=1)
         near = ~prediction.unseen  # what is like no label goes the long way, whatever is expected of it
         known.calibration.note(prediction.kl[near], realised[near], audited=True)
-        return float((near & (own <= decide.DIGEST_SHARE * task.tolerance)).mean())
+        return len(rows) - int((near & (own <= decide.DIGEST_SHARE * task.tolerance)).sum())
 
     def _take(self, task: Task, view: View, said: Said) -> None:
         """Learn those of some rows that it is not sure of, the worst first."""

@@ -53,9 +53,12 @@ class Memory:
         self.references = References(reference)
         self.start, self.budget, self.landmarks = start, budget, landmarks
         self.kinds: dict[str, dict[str, Correction]] = {}  # kind -> port -> what is known
+        self._latest: tuple[Task, Group] | None = None  # rows that were seen, for which call
 
     def look(self, task: Task, kind: Kind, incoming: Incoming) -> Group:
-        """See rows of one kind, with what is known of such rows."""
+        """See rows of one kind, with what is known of such rows; those seen last are not evaluated again in the same call."""
+        if self._latest is not None and self._latest[0] is task and self._latest[1].incoming is incoming:
+            return self._latest[1]
         started = time.perf_counter()
         reference = self.references.refer(task.rng, incoming, task.setting, task.to)
         if reference is not None:
@@ -66,7 +69,8 @@ class Memory:
         known = self._known(kind_key(kind, incoming, reference is not None), view)
         known.process.use()
         task.costs.seconds_prediction += time.perf_counter() - started
-        return Group(kind, incoming, view, known, reference is not None)
+        self._latest = task, Group(kind, incoming, view, known, reference is not None)
+        return self._latest[1]
 
     def learn(
         self,
@@ -78,6 +82,7 @@ class Memory:
         referred: bool,
         novelty: float | None = None,
         asked: str | None = "",
+        audited: bool = False,
     ) -> int:
         """Take in an oracle's answer about rows of one kind: one run teaches every direction. Failed rows are left out.
 
@@ -93,6 +98,8 @@ class Memory:
         novelty : if given, what was expected of the directions besides `asked` is compared with the answer first, where hardly
             anything was compared yet: all of them learn from a question, and should not be trusted unchecked
         asked : the direction that the question was about
+        audited : whether it was an audit, a row that nothing but chance chose: then it is one of every direction that would have
+            been trusted there
         """
         key, n_evaluations = kind_key(kind, incoming, referred), 0
         for to in directions_of(answer, kind):
@@ -102,19 +109,21 @@ class Memory:
             view = view_of(kind, incoming, to, reference)
             known = self._known(key, view)
             statement, ratio = statement_of(answer, to), 1.0
-            if novelty is not None and to != asked and known.unchecked:
-                ratio = known.check(view, statement, novelty, FINEST_SHARE * tolerance_of_one(setting))
+            if novelty is not None and to != asked and (known.unchecked or (audited and known.ready)):
+                ratio = known.check(view, statement, novelty, tolerance_of_one(setting), audited)
             labels = labels_of(view, statement, self.budget - len(known))
             if labels is not None:
                 known.append(labels)
                 known.surprise(ratio)
         return n_evaluations
 
-    def learn_asked(self, task: Task, group: Group, incoming: Incoming, answer: AnswerLike, novelty: float) -> None:
+    def learn_asked(
+        self, task: Task, group: Group, incoming: Incoming, answer: AnswerLike, novelty: float, audited: bool
+    ) -> None:
         """Take in an answer about some rows of a group."""
         started = time.perf_counter()
         n_evaluations = self.learn(
-            task.rng, group.kind, incoming, answer, task.setting, group.referred, novelty, task.to
+            task.rng, group.kind, incoming, answer, task.setting, group.referred, novelty, task.to, audited
         )
         task.costs.n_evaluations += n_evaluations
         task.costs.seconds_learning += time.perf_counter() - started

@@ -1,8 +1,7 @@
 """The default operator: learn the correction to a cheap reference, and ask while that may be wrong by too much.
 
 What is learned is how the belief differs from a reference belief on the chart of its family (docs/decisions/0013), by a
-Gaussian process on what is seen of the messages. This file reads top to bottom as the algorithm. One call settles every row
-of a plate:
+Gaussian process on what is seen of the messages. This file reads top to bottom as the algorithm. A call settles every row:
 
 1. `_settle`: in blocks of rows; what a lattice knows (`shortcut.py`) needs no process.
 2. `_settle_rows`: the rest, rows of one kind at a time (`view.py`).
@@ -119,12 +118,13 @@ class Learned:
                 left.append(start + kept.left)
         if left:  # rows of all blocks that a lattice is not sure of
             rest = np.concatenate(left)
-            if n <= decide.BLOCK and not self._certain(task, rows_of(incoming, rest), beside):
+            of_rest = rows_of(incoming, rest)
+            if n <= decide.BLOCK and not self._certain(task, of_rest, beside):
                 # before anything is asked: what the process itself expects of all rows leaves more of the tolerance
-                outcome, rest, beside = Outcome(n), np.arange(n), ALONE
-            for start in range(0, len(rest), decide.BLOCK):
-                some = rest[start : start + decide.BLOCK]
-                self._settle_rows(task, some, rows_of(incoming, some), beside, outcome)
+                outcome, rest, of_rest, beside = Outcome(n), np.arange(n), incoming, ALONE
+            for at in (slice(k, k + decide.BLOCK) for k in range(0, len(rest), decide.BLOCK)):
+                seen = of_rest if len(rest) <= decide.BLOCK else rows_of(of_rest, at)
+                self._settle_rows(task, rest[at], seen, beside, outcome)
         return outcome
 
     def _settle_rows(self, task: Task, rows: np.ndarray, seen: Incoming, beside: Beside, outcome: Outcome) -> None:
@@ -220,9 +220,9 @@ class Learned:
         except BaseException as error:  # whatever it is, what was paid for is learned before it goes on
             done = getattr(error, "answered", None)
             if done is not None:
-                self.memory.learn_asked(task, group, rows_of(incoming, done[0]), done[1], self.novelty)
+                self.memory.learn_asked(task, group, rows_of(incoming, done[0]), done[1], self.novelty, False)
             raise
-        self.memory.learn_asked(task, group, incoming, answer, self.novelty)  # before an interrupt can come
+        self.memory.learn_asked(task, group, incoming, answer, self.novelty, auditing)  # before an interrupt can come
         self.n_asked += len(rows)
         statement = statement_of(answer, task.to)
         if forecast is not None:

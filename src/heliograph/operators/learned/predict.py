@@ -19,6 +19,7 @@ from heliograph.operators.learned.decide import (
     CHECKED,
     CONTRADICTED,
     EXACT,
+    FINEST_SHARE,
     SEEN,
     audited_rows,
     batch_size,
@@ -116,11 +117,18 @@ class Correction:
         cost = np.median(weights * squares[:, None], axis=0) if len(weights) else np.zeros(weights.shape[1])
         self.nugget_kl = float(LEAST_NOISE * cost @ self.process.fitted.widths.signal)
 
-    def check(self, view: View, statement: Statement, novelty: float, finest: float) -> float:
-        """Compare what is expected of rows like some that were seen with what an oracle says: realised over expected in all."""
-        said = self.predict(view, novelty, finest)
-        seen = statement._replace(good=statement.good & ~said.unseen & np.isfinite(said.kl))
-        return compare(self.calibration, view, Forecast(said.mean, said.kl), seen, audited=False)
+    def check(self, view: View, statement: Statement, novelty: float, allowed: float, audited: bool = False) -> float:
+        """Compare what is expected of rows like some that were seen with what an oracle says: realised over expected in all.
+
+        An audit is of rows that would be trusted: that are expected to be wrong by no more than is `allowed`.
+        """
+        said = self.predict(view, novelty, FINEST_SHARE * allowed)
+        seen = statement.good & ~said.unseen & np.isfinite(said.kl)
+        if audited:
+            trusted = seen & (said.kl * self.trust().factor <= allowed)
+            audited = bool(trusted.any())
+            seen = trusted if audited or not self.unchecked else seen
+        return compare(self.calibration, view, Forecast(said.mean, said.kl), statement._replace(good=seen), audited)
 
     def surprise(self, ratio: float) -> None:
         """Choose the widths anew where errors were so much larger than expected: the world is not what they were chosen for."""
