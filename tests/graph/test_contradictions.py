@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import heliograph as hg
 
@@ -186,3 +187,17 @@ def test_many_constraints_on_a_large_plate_cost_little():
     model.constrain(s[index] - s[index[::-1]] < 50.0)
     with pytest.raises(hg.ContradictionError):
         model.constrain(s[[7]] < -6.0)
+
+
+def test_every_magnitude_is_above_what_is_negative_and_none_below():
+    model = model_of_two()
+    a = model.gaussian("three", 0.5, sd=1.0, size=3)
+    model.constrain(abs(a) > [-1.0, 0.0, 2.0])
+    posterior = model.infer()
+    sure = model_of_two().infer()
+    p, q = norm.sf(1.5), norm.cdf(-2.5)
+    assert posterior[a].mean[:2] == pytest.approx([0.5, 0.5], abs=1e-12)
+    assert posterior.log_evidence - sure.log_evidence == pytest.approx(np.log(p + q), abs=1e-9)
+    for bound in (0.0, -1.0, [1.0, 1.0, -2.0]):
+        with pytest.raises(hg.ContradictionError, match="no magnitude is below"):
+            model.constrain(abs(a) < bound)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heliograph.errors import ContradictionError
 from heliograph.graph.check import as_floats
 from heliograph.graph.quantity import Quantity
 
@@ -30,10 +31,17 @@ class Magnitude:
         return self._made
 
     def __lt__(self, bound: Any) -> Any:
-        return self.made < bound if isinstance(bound, (Quantity, Magnitude)) else self.within(self._bound(bound))
+        if isinstance(bound, (Quantity, Magnitude)):
+            return self.made < bound
+        limit = self._bound(bound)
+        if (limit <= 0).any():
+            raise ContradictionError(f"abs({self.variable.name!r}) < bound: no magnitude is below {limit.min():g}")
+        return self.within(limit)
 
     def __gt__(self, bound: Any) -> Any:
-        return self.made > bound if isinstance(bound, (Quantity, Magnitude)) else ~self.within(self._bound(bound))
+        if isinstance(bound, (Quantity, Magnitude)):
+            return self.made > bound
+        return ~self.within(np.maximum(self._bound(bound), 0.0))  # every magnitude is above what is negative
 
     __le__, __ge__ = __lt__, __gt__
 

@@ -16,7 +16,7 @@ from heliograph.graph.draft import Component, Draft
 from heliograph.graph.hyper_variables import hyper_of
 from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
-from heliograph.graph.language.functions import absolute, between, greater, inner, multiply, power, square
+from heliograph.graph.language.functions import absolute, greater, inner, multiply, power, square, within
 from heliograph.graph.language.linear import add, scale, subtract
 from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
@@ -270,7 +270,6 @@ class Variable(Labels):
     __le__ = __lt__
 
     def __abs__(self) -> Magnitude:
-        def within(bound: np.ndarray) -> Variable:
-            return build(self.model, between, self, -bound, bound)
-
-        return Magnitude(self, within, lambda: build(self.model, absolute, self))
+        return Magnitude(
+            self, lambda bound: build(self.model, within, self, bound), lambda: build(self.model, absolute, self)
+        )

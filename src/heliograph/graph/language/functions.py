@@ -51,6 +51,7 @@ __all__ = [
     "select",
     "sigmoid",
     "square",
+    "within",
 ]
 
 
@@ -104,6 +105,17 @@ def between(draft: Draft, x: Quantity, lower: Any, upper: Any) -> Quantity:
     fit(f"between({z.name!r})", low.shape, high.shape)
     if not (low < high).all():
         raise ModelError(f"between({z.name!r}): every lower bound must be below its upper bound")
+    return _inside(draft, z, low, high)
+
+
+def within(draft: Draft, x: object, bound: np.ndarray) -> Quantity:
+    """The event ``abs(x) < bound``, which a bound of 0 leaves empty."""
+    z = want("abs(x)", "argument", x, Gaussian)
+    limit = check_bound(z.name, "upper", bound)
+    return _inside(draft, z, 0.0 - limit, limit)
+
+
+def _inside(draft: Draft, z: Quantity, low: np.ndarray, high: np.ndarray) -> Quantity:
     label = f"{_bound(low, 'lower')} < {z.name} < {_bound(high, 'upper')}"
     return derived(draft, label, Between(), {"x": z}, {"lower": low, "upper": high}, Kind(Bernoulli))
 
