@@ -200,3 +200,28 @@ def test_vectors_and_scales_that_nothing_speaks_of_keep_nobody_from_looking():
     _, sd, _ = _moments(log_density)
     assert sd / posterior["a"].sd > 1.15
     assert len(said) == 1 and _ratio(said[0]) == pytest.approx(sd / posterior["a"].sd, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("say", "log_density"),
+    [
+        (lambda m, a: m.gaussian("y", (a**2) ** 2, sd=1.0, observed=3.0), stats.norm(3.0, 1.0).logpdf(X**4)),
+        (lambda m, a: m.constrain(m.maximum(a + 1.5, 0.0) > 1.0), np.where(X > -0.5, 0.0, -np.inf)),
+    ],
+)
+def test_one_statement_about_a_function_of_a_function_is_looked_at(say, log_density):
+    posterior, said = _said(lambda m: say(m, m.gaussian("a", -1.5, sd=2.0)))
+    mean, sd, _ = _moments(stats.norm.logpdf(X, -1.5, 2.0) + log_density)
+    wrong = abs(float(posterior["a"].mean) - mean) / sd > 0.1 or abs(np.log(posterior["a"].sd / sd)) > 0.1
+    assert wrong and len(said) == 1
+
+
+def test_a_function_of_what_only_readers_hear_of_is_drawn_with_it():
+    def build(m):  # one unknown whose posterior nobody waits for, behind a square; another that is looked at
+        b = m.gaussian("b", 0.0, sd=3.0)
+        m.bernoulli("label", logit=b**2, observed=0)
+        a = m.gaussian("a", -1.43, variance=9.0)
+        m.binomial("wins", [3, 2, 7, 1, 3], logit=2.0 * a, observed=[3, 2, 7, 1, 3])
+
+    _, said = _said(build)
+    assert len(said) == 1 and "the belief of a " in said[0]

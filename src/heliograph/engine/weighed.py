@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from heliograph.engine.blocks.dense import DenseSystem
+from heliograph.engine.blocks.grouping import is_linear
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.curved import Curved, curved_sites
 from heliograph.engine.plates.block import BlockPlate
@@ -31,7 +32,7 @@ _MOST_UNKNOWN = 20  # numbers: with more of them the draws would have to be many
 _MOST_ROWS = 200  # of factors: beyond them each says little, and looking would cost more than the run
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
 _NATS = 0.2  # of the evidence
-_NOISE = 1.5  # over the root of the effective number of draws
+_NOISE = 2.5  # standard errors of a difference, as the draws tell it
 _SIGMAS = 3.0  # standard errors of the evidence of the draws
 _LOW = 0.03  # of the draws: with an effective number below this nothing was found out
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
@@ -62,7 +63,8 @@ def weighed_beliefs(
     others = _others(compiled)
     if others is None:
         return None
-    if any(not compiled.late.isdisjoint(b.factor.block.rows) for b in compiled.blocks):
+    read = [*(n.position for n in others), *(k for b in compiled.blocks for k in b.factor.block.rows)]
+    if not compiled.late.isdisjoint(read):
         if compiled.learning_plates:
             return None  # to hear of everything would ask for messages that nobody may ever read
         tables = tables.view(copy=False)
@@ -81,8 +83,7 @@ def weighed_beliefs(
     if effective < _LOW * n:
         return [Curved(names, np.nan, np.nan)]
     weight, own = (np.exp(w - logsumexp(w)) for w in (weighed.log_model, weighed.log_own))
-    limit = _OFF + _NOISE / np.sqrt(effective)
-    found = [_judge(node, weighed.drawn.values[node.position], weight, own, limit) for node in named]
+    found = [_judge(node, weighed.drawn.values[node.position], weight, own) for node in named]
     off = float(logsumexp(weighed.log_model) - np.log(n)) - log_evidence() if weighed.complete else 0.0
     judged = [c for c in found if c is not None]
     if not judged and abs(off) > _NATS + _SIGMAS * np.sqrt(1.0 / effective - 1.0 / n):
@@ -94,7 +95,7 @@ def weighed_beliefs(
 def _others(compiled: CompiledModel) -> list[Node] | None:
     """The unknowns to draw that are in no block; None where the model is too large, or of a kind that is not looked at."""
     inside = {e.node for b in compiled.blocks for e in b.plate.edges.values()} | compiled.hidden
-    inside |= compiled.late  # nothing depends on what is not heard of before it is read
+    inside |= compiled.late - _arguments(compiled)  # nothing else depends on what is not heard of before it is read
     nodes = compiled.graph.nodes
     free = [n for n in nodes if not n.fully_observed and n.position not in inside and not _unused(compiled, n)]
     numbers = [n for n in free if n.family in (Gaussian, Gamma, Beta)]
@@ -105,6 +106,18 @@ def _others(compiled: CompiledModel) -> list[Node] | None:
     if vectors or not fine or not 0 < n_numbers <= _MOST_UNKNOWN or not 0 < n_rows <= _MOST_ROWS:
         return None
     return numbers
+
+
+def _arguments(compiled: CompiledModel) -> set[int]:
+    """The nodes that values of functions, which are drawn, are made of; what is learned has its messages in their place."""
+    nodes, learned = compiled.graph.nodes, set(compiled.learning_plates)
+    found: set[int] = set()
+    for plate in _plates(compiled):
+        child = plate.factor.child
+        if plate.position in learned or child not in plate.edges or nodes[plate.edges[child].node].fully_observed:
+            continue
+        found |= {e.node for port, e in plate.edges.items() if port != child}
+    return found
 
 
 def _plates(compiled: CompiledModel) -> list[Plate]:
@@ -121,23 +134,30 @@ def _unused(compiled: CompiledModel, node: Node) -> bool:
 
 
 def _worth_a_look(compiled: CompiledModel, tables: Tables) -> bool:
-    """Whether EP may be off: several unknowns meet in a factor, or one hears of several factors, and of one much."""
+    """Whether EP may be off: unknowns meet in a factor, one hears of several and of one much, or through a function's value."""
     nodes = compiled.graph.nodes
     heard: dict[int, int] = {}  # rows that speak of a part
     doubtful: set[int] = set()
+    made: set[int] = (
+        set()
+    )  # parts that hold values of functions, and those of which a factor speaks that is not Gaussian
+    bent: set[int] = set()
     for plate in _plates(compiled):
         if isinstance(plate.factor, Prior):
             continue
         free = [(port, nodes[e.node]) for port, e in plate.edges.items() if not nodes[e.node].fully_observed]
         free = [(port, node) for port, node in free if not node.family.discrete]
         for port, node in free:
-            if len(free) > 1 and port == plate.factor.child:
-                continue  # what is made of others hears of them as if of a prior
             part = _part(compiled, node)
+            if len(free) > 1 and port == plate.factor.child:
+                made.add(part)
+                continue  # what is made of others hears of them as if of a prior
             heard[part] = heard.get(part, 0) + plate.size
+            if not is_linear(compiled.graph, plate):
+                bent.add(part)
             if len(free) > 1 or _is_strong(plate, port, node, tables):
                 doubtful.add(part)
-    return any(heard[part] > 1 for part in doubtful)
+    return any(heard[part] > 1 for part in doubtful) or not made.isdisjoint(bent)
 
 
 def _part(compiled: CompiledModel, node: Node) -> int:
@@ -161,22 +181,26 @@ def _is_strong(plate: Plate, port: str, node: Node, tables: Tables) -> bool:
 
 
 # ---- judging ------------------------------------------------------------------------------------------------------------
-def _judge(node: Node, values: np.ndarray, weight: np.ndarray, own: np.ndarray, limit: float) -> Curved | None:
-    """The worst entry of a node whose moments are not those of its belief, beyond the noise."""
+def _judge(node: Node, values: np.ndarray, weight: np.ndarray, own: np.ndarray) -> Curved | None:
+    """The worst entry of a node whose moments are not those of its belief, beyond the noise of these draws."""
+    values = values.reshape(-1, values.shape[-1])
     (mean, sd), (new_mean, new_sd) = (_moments(node, values, w) for w in (own, weight))
     live = (sd > _ROUNDING * np.abs(mean)) & (new_sd > _ROUNDING * np.abs(mean))  # others were observed
     if not live.any():
         return None
-    shift = np.abs(new_mean - mean)[live] / sd[live]
-    log_ratio = np.log(new_sd[live] / sd[live])
-    if max(shift.max(), np.abs(log_ratio).max()) <= limit:
+    values, mean, sd, new_mean, new_sd = (a[live] for a in (values, mean, sd, new_mean, new_sd))
+    shift, log_ratio = np.abs(new_mean - mean) / sd, np.log(new_sd / sd)
+    z, new_z = ((values - m[:, None]) / s[:, None] for m, s in ((mean, sd), (new_mean, new_sd)))
+    # what every draw adds to either difference: of two modes one may be of a few draws
+    shift_noise = np.sqrt(np.sum((weight * new_z * (new_sd / sd)[:, None] - own * z) ** 2, axis=1))
+    ratio_noise = 0.5 * np.sqrt(np.sum((weight * (new_z**2 - 1.0) - own * (z**2 - 1.0)) ** 2, axis=1))
+    if not ((shift > _OFF + _NOISE * shift_noise) | (np.abs(log_ratio) > _OFF + _NOISE * ratio_noise)).any():
         return None
     return Curved(node.name, float(np.exp(log_ratio[np.abs(log_ratio).argmax()])), float(shift.max()))
 
 
 def _moments(node: Node, values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of every entry; of a positive one those of the Gamma with the same E x and E log x."""
-    values = values.reshape(-1, values.shape[-1])
     mean = values @ weight
     if issubclass(node.family, Gamma):
         gap = np.maximum(np.log(mean) - np.log(values) @ weight, 1e-12)
