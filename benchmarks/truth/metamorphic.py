@@ -27,7 +27,10 @@ def rewritten(rng: np.random.Generator, kind: str, seed: int) -> World:
     """One model twice: `write(rows, unit)` gives the source, a permutation or a unit the second form."""
     n = int(rng.integers(2, 61))
     form = str(
-        rng.choice(["box", "box on X @ w", "regression", "games", "precisions"], p=[0.4, 0.15, 0.15, 0.15, 0.15])
+        rng.choice(
+            ["box", "box on X @ w", "regression", "games", "precisions", "two units"],
+            p=[0.3, 0.15, 0.1, 0.15, 0.1, 0.2],
+        )
     )
     settings: dict[str, Any] = {}
     box = said = ""
@@ -69,13 +72,23 @@ def rewritten(rng: np.random.Generator, kind: str, seed: int) -> World:
         text = f'm = hg.Model()\ns = m.gaussian("s", 0.0, variance={{unit}}**2, size={k})\n'
         text += 'a = m.gaussian("a", s[{x}], variance={unit}**2)\n'
         text += 'b = m.gaussian("b", s[{z}], variance={unit}**2)\nm.constrain(a > b)'
+    elif form == "two units":  # of one unknown and of what is seen, while the other keeps its own
+        asked, per_row = "a", False
+        rows["x"] = rounded(rng.uniform(0.3, 3.0, n), 3)
+        shape = str(rng.choice(["(a * {x}) * b", "decay(a, b, {x})", "m.maximum(a * {x}, {unit} * b)"]))
+        curve = 2.0 * rows["x"] * 1.5 if "*" in shape else 2.0 * np.exp(-0.7 * rows["x"])
+        rows["y"] = rounded(curve + 0.1 * rng.standard_normal(n))
+        text = "@hg.factor(output=hg.Gaussian)\ndef decay(a, b, x):\n    return a * np.exp(-0.5 * b * x)\n"
+        text += 'm = hg.Model()\na = m.gaussian("a", 2.0 * {unit}, sd=0.5 * {unit})\nb = m.gaussian("b", 1.5, sd=0.2)\n'
+        text += f'm.gaussian("y", {shape}, sd=0.3 * {{unit}}, observed={{unit}} * {{y}})'
     else:
         asked, per_row = "x", True
         rows["y"] = rounded(rows["x"] + rng.normal(0, 1, n))
         text = 'm = hg.Model()\nx = m.gaussian("x", {x}, variance=1.0)\nt = m.gamma("t", 3.0, 2.0, size={n})\n'
         text += 'm.gaussian("y", x, precision=t, observed={y})'
     order = rng.permutation(n)
-    unit = float(10.0 ** rng.integers(-6, 7)) if form == "games" else 1.0
+    unit = float(10.0 ** rng.integers(-6, 7)) if form in ("games", "two units") else 1.0
+    seen = n if form == "two units" else 0  # densities of what is seen, in the other unit
 
     def write(order: np.ndarray, unit: float) -> str:
         values = {name: literal(v[order]) for name, v in rows.items()}
@@ -89,15 +102,17 @@ def rewritten(rng: np.random.Generator, kind: str, seed: int) -> World:
     text_of: dict[str, str] = {}
     first = World(kind, seed, write(np.arange(n), 1.0), "rewritten", None, settings)
     source = write(order, unit)
-    return World(kind, seed, source, "rewritten", _answer(first, asked, order if per_row else None, unit), settings)
+    answer = _answer(first, asked, order if per_row else None, unit, seen)
+    return World(kind, seed, source, "rewritten", answer, settings)
 
 
-def _answer(first: World, asked: str, order: np.ndarray | None, unit: float) -> Callable[[], Truth]:
+def _answer(first: World, asked: str, order: np.ndarray | None, unit: float, seen: int) -> Callable[[], Truth]:
     def truth() -> Truth:
         _, beliefs, log_evidence = answer_of(first)
         mean, sd = np.asarray(beliefs[asked].mean), np.sqrt(np.asarray(beliefs[asked].variance))
         if order is not None:
             mean, sd = mean[order], sd[order]
+        log_evidence -= seen * np.log(unit)
         known = log_evidence if np.isfinite(log_evidence) else None  # of a run that said that a row failed
         return Truth({asked: unit * mean}, {asked: unit * sd}, log_evidence=known)
 

@@ -114,3 +114,16 @@ def test_a_uniform_or_improper_side_gives_uniform_messages():
     x = np.linspace(-30, 30, 60_001)
     expected = (2 * norm.pdf(x) * norm.cdf(x) * np.exp(0.05 * x**2)).sum() * (x[1] - x[0])
     np.testing.assert_allclose(z, np.log(expected), rtol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9, 1e60])
+def test_a_side_that_is_nearly_surely_the_larger_sends_numbers_in_any_unit(unit):
+    # one side known, and so far above the other that what is left of its variance is near the smallest number there is
+    known = np.linspace(6.3, 7.3, 2001)
+    incoming = {
+        "a": Gaussian(np.full(2001, 4.18 * unit), np.full(2001, 4.8e-3 * unit**2)),
+        "b": Gaussian.point_mass(known * unit),
+        "out": Gaussian(np.full(2001, 4.18 * unit), np.full(2001, 0.09 * unit**2)),
+    }
+    belief = Maximum().belief("out", incoming)
+    assert np.allclose(belief.mean, known * unit, rtol=1e-12)

@@ -178,8 +178,9 @@ def _keep_vector_mean(new: Family, cavity: Family, belief: Family, improper: np.
     shift, precision = (a.copy() for a in new.naturals)
     for i in np.argwhere(improper & belief.proper & cavity.proper):
         at = tuple(i)
-        values, vectors = np.linalg.eigh(precision[at])
-        kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        unit = np.sqrt(np.diag(cavity.naturals[1][at]))  # what is nearest must not hang on the units of the components
+        values, vectors = np.linalg.eigh(precision[at] / unit[:, None] / unit)
+        kept = unit[:, None] * ((vectors * np.maximum(values, 0.0)) @ vectors.T) * unit
         mean = np.linalg.solve(belief.naturals[1][at], belief.naturals[0][at])
         precision[at] = kept
         shift[at] = (cavity.naturals[1][at] + kept) @ mean - cavity.naturals[0][at]

@@ -117,8 +117,8 @@ def _vector_from_statistics(y: np.ndarray, d: int) -> tuple[MultivariateGaussian
     y = _safe(y, finite, 0.0)
     mean = y[:, :d]
     covariance = _square(y[:, d:], d) - mean[:, :, None] * mean[:, None, :]
-    lowest = np.linalg.eigvalsh(covariance)
-    valid = finite & (lowest[:, 0] > 1e-13 * np.abs(lowest[:, -1]))
+    unit = np.sqrt(np.maximum(np.einsum("nii->ni", covariance), 1e-300))  # components have units of their own
+    valid = finite & (np.linalg.eigvalsh(covariance / unit[:, :, None] / unit[:, None, :])[:, 0] > 1e-13)
     return MultivariateGaussian(mean, np.where(valid[:, None, None], covariance, np.eye(d))), valid
 
 

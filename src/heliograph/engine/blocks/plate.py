@@ -32,7 +32,7 @@ _DOMINATED = (
     1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
 )
 _FEW = 64  # base scalars up to which it is not worth while to look for private ones
-_SINGULAR = 1e-9  # of the largest variance of a vector: a direction with less has none
+_SINGULAR = 1e-9  # the least eigenvalue of correlations: a direction with less has no variance
 _LOST = 1e-13  # of a marginal's precision: a cavity below this is the rounding of a division
 
 
@@ -242,15 +242,18 @@ def _is_private(fold: Fold | None, block: Block, node: Node) -> bool:
 def vector_beliefs(mean: np.ndarray, covariance: np.ndarray) -> MultivariateGaussian:
     """Beliefs of vectors: point masses where nothing varies.
 
-    Where exact values fix some combinations of a vector, its covariance is singular, and a billionth of it is added.
+    Where exact values fix some combinations of a vector, its covariance is singular, and a billionth of each variance is added.
+    Components have units of their own, so that only correlations can tell.
     """
-    size = np.einsum("nii->ni", covariance).max(axis=1)
-    known = size <= 0
     d = mean.shape[1]
-    singular = np.linalg.eigvalsh(covariance)[:, 0] <= _SINGULAR * size
-    covariance = covariance + np.where(singular | known, np.where(known, 1.0, _SINGULAR * size), 0.0)[
-        :, None, None
-    ] * np.eye(d)
+    diagonal = np.einsum("nii->ni", covariance)
+    size = diagonal.max(axis=1, keepdims=True)
+    known = size[:, 0] <= 0
+    unit = np.sqrt(np.where(diagonal > 0, diagonal, np.where(size > 0, size, 1.0)))
+    correlation = covariance / unit[:, :, None] / unit[:, None, :]
+    singular = known | (np.linalg.eigvalsh(correlation)[:, 0] <= _SINGULAR)
+    added = np.where(known, 1.0, np.where(singular, _SINGULAR, 0.0))[:, None] * unit**2
+    covariance = covariance + added[:, :, None] * np.eye(d)
     belief = MultivariateGaussian(mean, covariance)
     if not known.any():
         return belief

@@ -50,7 +50,8 @@ class Mixed(NamedTuple):
         """Where the belief is a distribution, where it is a point mass, and a variance that can be divided by."""
         # an infinite variance does not exist, and nothing is sent; NaN could not be computed, and is sent as NaN
         finite = valid & ~np.isposinf(self.variance) & ~cavity.is_point
-        soft = finite & ~(self.variance <= 1e-300)  # below, its inverse overflows
+        mean = cavity_centre(cavity) + self.gap
+        soft = finite & ~(self.variance <= 1e-300 * np.maximum(mean * mean, 1.0))  # below, what is over it overflows
         return soft, finite & ~soft, np.where(soft, self.variance, 1.0)
 
 
