@@ -84,7 +84,7 @@ def weighed_beliefs(
         return [Curved(names, np.nan, np.nan)]
     weight, own = (np.exp(w - logsumexp(w)) for w in (weighed.log_model, weighed.log_own))
     found = [_judge(node, weighed.drawn.values[node.position], weight, own) for node in named]
-    off = float(logsumexp(weighed.log_model) - np.log(n)) - log_evidence() if weighed.complete else 0.0
+    off = weighed.log_evidence - log_evidence() if weighed.complete else 0.0
     judged = [c for c in found if c is not None]
     if not judged and abs(off) > _NATS + _SIGMAS * np.sqrt(1.0 / effective - 1.0 / n):
         judged = [Curved(names, 1.0, 0.0)]

@@ -36,6 +36,7 @@ _DEFENCE = 8  # one in so many of these is drawn as the first were
 _ENOUGH = 0.15  # of the draws: with an effective number above this there is no need of another round
 _FEWEST = 60  # draws that kernels are put around
 _LEAST_POWER = 1e-3
+_SIGMAS = 3.0  # standard errors: a round that found less of the mass than another by more than these has missed some
 _SHARE = 1e-3  # of the belief's precision that is left where nothing else is known: 30 of its deviations
 
 
@@ -51,6 +52,11 @@ class Weighed(NamedTuple):
     def effective(self) -> float:
         """The number of draws that count."""
         return _effective(self.log_model)
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the mean weight."""
+        return float(logsumexp(self.log_model) - np.log(len(self.log_model)))
 
     def tempered(self) -> np.ndarray:
         """Weights, evened out until some draws count."""
@@ -109,15 +115,30 @@ def weigh(compiled: CompiledModel, tables: Tables, others: list[Node], plates: l
     look = _Look(compiled, tables, plates, beliefs, portions)
     rng = np.random.default_rng(_SEED)
     each = min(_DRAWS, look.n_most // len(portions))
-    found = look.weigh(rng, Mixture(portions, [each] * len(portions)))
+    found = [look.weigh(rng, Mixture(portions, [each] * len(portions)))]
     for _ in range(_ROUNDS):
-        if found is None or found.effective > _ENOUGH * found.drawn.n or not np.isfinite(found.log_model).any():
+        last = found[-1]
+        if last is None or last.effective > _ENOUGH * last.drawn.n or not np.isfinite(last.log_model).any():
             break
-        kernels = Kernels(rng, found.drawn, found.tempered())
+        kernels = Kernels(rng, last.drawn, last.tempered())
         n = min(_DRAWS * _MORE, look.n_most)
         numbers = [n // (_DEFENCE * len(portions))] * len(portions)
-        found = look.weigh(rng, Mixture([*portions, kernels], [*numbers, n - sum(numbers)]))
-    return found
+        found.append(look.weigh(rng, Mixture([*portions, kernels], [*numbers, n - sum(numbers)])))
+    return _best([w for w in found if w is not None])
+
+
+def _best(found: list[Weighed]) -> Weighed | None:
+    """The round of which most draws count, of those that found as much of the model's mass as any.
+
+    Kernels are put around draws: in many directions, and beside events that cut them, those of the belief may be better.
+    """
+    found = [w for w in found if np.isfinite(w.log_model).any()] or found
+    if not found:
+        return None
+    most = max(found, key=lambda w: w.log_evidence)
+    noise = [_SIGMAS * np.sqrt(1.0 / w.effective + 1.0 / most.effective) for w in found]
+    as_much = [w for w, s in zip(found, noise, strict=True) if not w.log_evidence < most.log_evidence - s]
+    return max(as_much, key=lambda w: w.effective / w.drawn.n)
 
 
 def _portions(

@@ -43,7 +43,9 @@ def test_one_of_two_unknowns_in_another_unit_gives_the_same_answer(say, unit):
             posterior = m.infer()
         assert posterior.converged
         evidence = posterior.log_evidence + len(Y) * np.log(unit)
-        return np.array([posterior[a].mean / unit, posterior[a].sd / unit, posterior[b].mean, posterior[b].sd, evidence])
+        return np.array(
+            [posterior[a].mean / unit, posterior[a].sd / unit, posterior[b].mean, posterior[b].sd, evidence]
+        )
 
     # what is known of a to 1e-9 of it is lost to rounding in a box, whose cells have edges: 1e-4 of an evidence
     assert answer(unit) == pytest.approx(answer(1.0), rel=1e-6, abs=1e-4)
