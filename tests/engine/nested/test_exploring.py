@@ -33,6 +33,9 @@ class Known:
     def log_size(self, u):
         return np.zeros(u.shape[:-1])
 
+    def late(self):
+        return False
+
     def at(self, u, gradient):
         self.effort.n_evaluations += 1
         h = 1e-4

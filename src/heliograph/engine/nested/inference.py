@@ -99,7 +99,7 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     if fixed:
         best = best_point(evaluator)
         if not chosen:
-            return _at_best(model, evaluator, best)
+            return _at_best(model, evaluator, best, options)
         pinned = {h.name: v for h in fixed for v in [values_of([*chosen, *fixed], best.u)[h.name]]}
         effort = evaluator.effort
         evaluator = Evaluator(model, chosen, options, pinned, centre=best.u[: sum(h.prior.n for h in chosen)])
@@ -113,13 +113,26 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     integration = _integration(whole, chosen, pinned, evaluator, error, remarks)
     values = values_of(chosen, whole.u)
     values |= {k: np.broadcast_to(v, (len(whole.u), *np.shape(v))) for k, v in pinned.items()}
-    doubts = doubts_of(whole, integration)
+    doubts = _with_time(doubts_of(whole, integration), evaluator, options)
     posterior = IntegratedPosterior(script_of(model), whole, values, integration, whole.log_mass, doubts)
     _warn(whole, doubts, options)
     return posterior
 
 
-def _at_best(model: Builder, evaluator: Evaluator, best: Point) -> IntegratedPosterior:
+def _with_time(doubts: str, evaluator: Evaluator, options: InferOptions) -> str:
+    """Doubts, with what ran out first."""
+    if not evaluator.late():
+        return doubts
+    n = evaluator.effort.n_evaluations
+    return "; ".join(
+        [
+            f"the {options.seconds:g} seconds were over after {n} values of the hyper-parameters",
+            *([doubts] if doubts else []),
+        ]
+    )
+
+
+def _at_best(model: Builder, evaluator: Evaluator, best: Point, options: InferOptions) -> IntegratedPosterior:
     """The posterior at the best value alone."""
     hypers = evaluator.hypers
     whole = single(best)
@@ -128,7 +141,7 @@ def _at_best(model: Builder, evaluator: Evaluator, best: Point) -> IntegratedPos
     integration = _integration(whole, [], pinned, evaluator, Error(0.0, 0.0, 0.0), (remark,))
     values = {k: np.asarray(v)[None] for k, v in pinned.items()}
     log_evidence = best.log_density - log_prior(hypers, best.u)
-    doubts = doubts_of(whole, integration)
+    doubts = _with_time(doubts_of(whole, integration), evaluator, options)
     return IntegratedPosterior(script_of(model), whole, values, integration, log_evidence, doubts)
 
 

@@ -80,7 +80,7 @@ def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
         for k, r in enumerate(whole.regions):
             beyond = np.where(r.nodes.beyond, r.nodes.weights, 0.0)
             share = float(beyond.sum())
-            if share * np.exp(r.log_mass - whole.log_mass) < _LOST:
+            if evaluator.late() or share * np.exp(r.log_mass - whole.log_mass) < _LOST:
                 regions.append(r)
                 continue
             order = np.lexsort(r.nodes.z.T[::-1])
@@ -107,7 +107,7 @@ def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame],
         return evaluator.many(places, d in _SLOPED)
 
     before = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
-    found = flood(frame, top, before, evaluate, _MOST[d], evaluator.log_size)  # type: ignore[arg-type]
+    found = flood(frame, top, before, evaluate, _MOST[d], evaluator.log_size, evaluator.late)  # type: ignore[arg-type]
     lattice = {id(p): place for place, p in found.reached.items()}
     use = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     use = _useful(frame, use, set(lattice))

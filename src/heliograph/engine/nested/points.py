@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -117,6 +118,7 @@ class Evaluator:
         seed = options.seed
         if isinstance(seed, np.random.Generator):  # one draw, so that every value meets the same randomness
             options = replace(options, seed=int(seed.integers(2**63)))
+        self._end = np.inf if options.seconds is None else time.monotonic() + options.seconds
         if options.stop is None:
             stop = changed_less_than(_LOOSER * options.settled) | after(options.max_sweeps)
             options = replace(options, stop=stop)
@@ -130,6 +132,10 @@ class Evaluator:
         self._writing = Lock()
         self._memory: Memory = {}  # of patterns, which are the same at every value
         self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
+
+    def late(self) -> bool:
+        """Whether the time is over: nothing new is begun then."""
+        return time.monotonic() >= self._end
 
     def at(self, u: np.ndarray, gradient: bool) -> Point:
         """Run EP at u."""
@@ -228,12 +234,15 @@ class Evaluator:
         check_graph(graph)
         compiled = compile_model(graph, self._options.structure, self._options.budget)
         self._learns = bool(compiled.learning_plates)
+        options = self._options
+        if np.isfinite(self._end):  # what is left is for this run
+            options = replace(options, seconds=max(self._end - time.monotonic(), 1e-3))
         for warm in starts:
-            run = Run(compiled, self._options, warm, compared=True)
+            run = Run(compiled, options, warm, compared=True)
             if all(block.joint(run.tables) is not None for block in compiled.blocks):
                 break
         else:  # nothing was found before, or nothing that this value can begin with
-            run = Run(compiled, self._options, compared=True)
+            run = Run(compiled, options, compared=True)
         info, converged = deque(run.sweeps(), maxlen=1).pop()
         return run.posterior(info, converged), run
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -30,6 +30,8 @@ def bound(factor: Called, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     if "observed" not in sampler.inputs:
         kwargs = dict(kwargs)
         observed = kwargs.pop("observed", None)
+    if "hyper" in kwargs and "hyper" not in sampler.inputs:
+        kwargs = _with_hypers(factor, len(args), dict(kwargs))
     if sampler.counted is not None and observed is None:
         raise ModelError(
             f"factor {factor.name!r} gives counts, for which there are no messages: say what was observed, "
@@ -39,6 +41,38 @@ def bound(factor: Called, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     if sampler.counted is not None:
         arguments[sampler.counted], observed = event_of(factor.name, observed)
     return arguments, observed
+
+
+def _with_hypers(factor: Called, n_first: int, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """``hyper=`` spread over the arguments that are not given otherwise: by name, or one after the other."""
+    given = kwargs.pop("hyper")
+    ports = [p for p in factor.sampler.inputs if p != factor.sampler.counted]
+    left = [p for p in ports[n_first:] if p not in kwargs]
+    if isinstance(given, Mapping):
+        named = {str(k): v for k, v in cast("Mapping[Any, Any]", given).items()}
+    else:
+        values = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given]
+        parameters = inspect.signature(factor.sampler.function).parameters
+        needed = [p for p in left if parameters[p].default is inspect.Parameter.empty]
+        places = needed if len(needed) == len(values) else left
+        if len(values) > len(places):
+            raise ModelError(
+                f"factor {factor.name!r}: hyper= holds {len(values)} and there are {len(places)} arguments left for them; it takes "
+                f"{ports}, and a hyper-parameter may also stand at its own name, {factor.name}(..., {ports[-1]}=s)"
+            )
+        named = dict(zip(places, values, strict=False))
+    wrong = [p for p in named if p not in left]
+    if wrong:
+        raise ModelError(
+            f"factor {factor.name!r}: hyper= names {wrong}, and of {ports} only {left} are not given otherwise"
+        )
+    random = [p for p, v in named.items() if hasattr(v, "node")]
+    if random:
+        raise ModelError(
+            f"factor {factor.name!r}: hyper= takes hyper-parameters (model.half_normal(...), model.log_normal(...)) or numbers, "
+            f"and {random[0]!r} was given a variable, which has messages: write {factor.name}(..., {random[0]}=...)"
+        )
+    return {**kwargs, **named}
 
 
 def _arguments(factor: Called, args: tuple[Any, ...], kwargs: dict[str, Any], ports: list[str]) -> dict[str, Any]:

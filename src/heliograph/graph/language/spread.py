@@ -78,7 +78,7 @@ def read_spread(name: str, spread: Spread, mean: Any = None) -> Width:
 def _matrix(name: str, what: str, value: Any, mean: Any) -> np.ndarray | None:
     """A matrix that was given as the precision of a vector; one where only numbers are taken is refused."""
     array = as_floats(f"variable {name!r}: its {what}", value, "a number, an array or a variable")
-    d = _length(name, mean)
+    d = _length(name, what, array, mean)
     if d is None or d < 2 or array.shape[-2:] != (d, d) or not np.array_equal(array, np.swapaxes(array, -1, -2)):
         return None
     if what == "precision":
@@ -90,9 +90,26 @@ def _matrix(name: str, what: str, value: Any, mean: Any) -> np.ndarray | None:
     )
 
 
-def _length(name: str, mean: Any) -> int | None:
-    """The number of entries of a mean that may be one vector."""
+def _length(name: str, what: str, matrix: np.ndarray, mean: Any) -> int | None:
+    """The number of entries of a mean that may be one vector; of rows of vectors, where a matrix fits no array of scalars."""
     if isinstance(mean, Quantity):
-        return mean.node.dimension or (mean.shape[-1] if len(mean.shape) == 1 else None)
-    shape = () if mean is None else check_number(name, "mean", mean).shape
-    return shape[0] if len(shape) == 1 else None
+        if mean.node.dimension is not None:
+            return mean.node.dimension
+        shape = mean.shape
+    else:
+        shape = () if mean is None else check_number(name, "mean", mean).shape
+    if what != "precision" or len(shape) < 2 or matrix.ndim != 2:
+        return shape[0] if len(shape) == 1 else None
+    if shape[-2] not in (1, len(matrix)):
+        return shape[-1]
+    d = shape[-1]
+    if d > 1 and matrix.shape == (d, d) and np.array_equal(matrix, matrix.T) and _is_positive(matrix):
+        raise ModelError(
+            f"variable {name!r}: its precision, a ({d}, {d}) matrix, could be that of every row or one number for each of "
+            f"({d}, {d}) means; write covariance=np.linalg.inv(...) or variance=1 / ..."
+        )
+    return None
+
+
+def _is_positive(matrix: np.ndarray) -> bool:
+    return bool(np.linalg.eigvalsh(matrix)[0] > 0)

@@ -58,6 +58,7 @@ def flood(
     evaluate: EvaluateMany,
     most: int,
     log_size: Callable[[np.ndarray], np.ndarray],
+    late: Callable[[], bool] = lambda: False,
 ) -> Flood:
     """Evaluate a lattice around a mode until its front holds little of the mass.
 
@@ -75,10 +76,12 @@ def flood(
         Points at the most.
     log_size
         ``log`` of how much more than at the mode a point ``(..., d)`` counts in a mean, 0 or more.
+    late
+        Whether to end where it is.
     """
     d, h = len(frame.centre), spacing_of(len(frame.centre))
     if d == 1:
-        return _ladder(frame, top, evaluate, most, log_size)
+        return _ladder(frame, top, evaluate, most, log_size, late)
     reached: dict[Place, Evaluated] = {(0,) * d: top}
     while True:
         front = _neighbours(reached, d)
@@ -87,7 +90,7 @@ def flood(
         if d <= _WEIGHED:
             promise = promise * _weight(log_size(frame.at(places)))
         share = float(promise.sum() / (promise.sum() + mass)) if len(front) else 0.0
-        if share <= _FRONT[d] or len(reached) >= most:
+        if share <= _FRONT[d] or len(reached) >= most or late():
             return Flood(h, reached, share, share <= _FRONT[d])
         order = np.argsort(-promise, kind="stable")
         rest = (promise.sum() - np.cumsum(promise[order])) / (promise.sum() + mass)
@@ -122,6 +125,7 @@ def _ladder(
     evaluate: EvaluateMany,
     most: int,
     log_size: Callable[[np.ndarray], np.ndarray],
+    late: Callable[[], bool],
 ) -> Flood:
     """Rungs to both sides of a mode.
 
@@ -131,7 +135,7 @@ def _ladder(
     rungs = {0.0: top}
     step = {-1: _SPACING[1], 1: _SPACING[1]}
     share = {-1: 1.0, 1: 1.0}
-    while len(rungs) < most:
+    while len(rungs) < most and not late():
         chosen = [_end(rungs, side) + side * step[side] for side in (-1, 1) if share[side] > _SIDE] or _cliffs(rungs)
         if not chosen:
             break
