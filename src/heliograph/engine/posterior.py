@@ -28,7 +28,7 @@ from heliograph.engine.predicting import (
     sampled,
 )
 from heliograph.engine.priors import Priors
-from heliograph.engine.readable import ReadablePosterior
+from heliograph.engine.readable import ReadablePosterior, check_model
 from heliograph.engine.reading import belief_of_expression, dependent_groups, in_run
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.status import unsent_sentence
@@ -127,14 +127,7 @@ class Posterior(ReadablePosterior):
 
     def _check_model(self, variable: Variable) -> None:
         """Refuse variables of other models, and of this one as it is since it was given other data."""
-        live = self._graph.live or self._graph
-        if variable.model.graph is not live:
-            raise ModelError(f"variable {variable.name!r} belongs to another model than this posterior")
-        if live.version != self._graph.version:
-            raise ModelError(
-                f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
-                f"posterior[{variable.name!r}], or run infer again"
-            )
+        check_model(variable.name, variable.model.graph, self._graph.live or self._graph, self._graph.version)
 
     def _joint_belief(self, form: Affine) -> Family | None:
         """The belief of an expression that lies in one block; None of any other."""

@@ -18,12 +18,23 @@ from heliograph.families.tables import brief, html_table, shortened, text_table
 from heliograph.graph.records import Graph
 from heliograph.graph.variable import Variable
 
-__all__ = ["Comparison", "ReadablePosterior", "TableRow", "compare", "digests_of", "entry_names"]
+__all__ = ["Comparison", "ReadablePosterior", "TableRow", "check_model", "compare", "digests_of", "entry_names"]
 
 _NAME = 24  # columns of a variable's name
 _HEAD = ("variable", "mean", "sd")
 _COMPARED = ("model", "log evidence", "against the best", "probability")
 _LABELLED = 2_000_000  # entries of a table, beyond which one would not be read
+
+
+def check_model(name: str, asked: Graph, live: Graph, version: int) -> None:
+    """Refuse a variable of another model than that of a posterior, and of this one as it is since it was given other data."""
+    if asked is not live:
+        raise ModelError(f"variable {name!r} belongs to another model than this posterior")
+    if live.version != version:
+        raise ModelError(
+            f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
+            f"posterior[{name!r}], or run infer again"
+        )
 
 
 class ReadablePosterior:

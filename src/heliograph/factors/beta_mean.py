@@ -28,14 +28,12 @@ class BetaMean(Factor):
     """
 
     name = "beta_mean"
-    ports = ("mean", "concentration", "p")
     families: ClassVar = {"mean": (Beta,), "concentration": (), "p": (Beta,)}
     how: ClassVar = {"mean": "quadrature", "p": "quadrature over mean"}
     exact_given: ClassVar = {"p": ("mean",)}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity."""
-        self.check_port(to)
         mean, p, k, valid = self._read(incoming)
         known = mean.is_point
         wanted = valid & ~known & ~((to == "mean") & p.is_uniform) & ~((to == "p") & p.is_point)

@@ -33,7 +33,6 @@ class BetweenCuts(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> MultivariateGaussian:
         """The message to (a, b)."""
-        self.check_port(to)
         ends, cavity = _read(self, incoming)
         shift, precision = np.zeros(ends.naturals[0].shape), np.zeros(ends.naturals[1].shape)
         soft = np.flatnonzero(cavity.known & ~cavity.point)

@@ -24,7 +24,6 @@ class _OfEven(Factor):
     Where an incoming message leaves no normalisable tilted distribution the message sent is uniform.
     """
 
-    ports = ("x", "out")
     families: ClassVar = {"x": (Gaussian,), "out": (Gaussian,)}
     how: ClassVar = {"x": "quadrature", "out": "quadrature"}
     exact_given: ClassVar = {"out": ("x",)}
@@ -36,7 +35,6 @@ class _OfEven(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Gaussian:
         """Belief over cavity."""
-        self.check_port(to)
         x, out = as_plate(self, incoming, self.ports)
         tilt = tilt_of_even(self.kind, x, out, np.ones(x.shape, dtype=bool))
         return self._to_x(x, out, tilt) if to == "x" else self._to_out(x, out, tilt)

@@ -30,13 +30,11 @@ class ExponentialInterval(Factor):
     """
 
     name = "exponential_interval"
-    ports = ("rate", "lower", "upper")
     families: ClassVar = {"rate": (Gamma,), "lower": (), "upper": ()}
     how: ClassVar = {"rate": "closed form"}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The belief over the cavity; at a point mass its limit for ever narrower cavities."""
-        self.check_port(to)
         rate, low, gap = self._read(incoming)
         valid, a, b = _usable(rate, low)
         log_ratio = np.log1p(gap / b)

@@ -80,7 +80,6 @@ class OneOf(Factor):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The mixture of what the components send, and of the cavity; for s their log evidences, which do not look at s."""
-        self.check_port(to)
         given = self._read(incoming)
         if to == "s":
             return _to_selector(given)

@@ -31,14 +31,12 @@ class ScaledGaussian(Factor):
     """
 
     name = "scaled_gaussian"
-    ports = ("scale", "x", "out")
     families: ClassVar = {"scale": (Gamma,), "x": (Gaussian,), "out": (Gaussian,)}
     how: ClassVar = {"scale": "quadrature", "x": "quadrature over scale", "out": "quadrature over scale"}
     exact_given: ClassVar = {"x": ("scale",), "out": ("scale",)}
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """Belief over cavity, or the exact message where the scale is a point mass."""
-        self.check_port(to)
         scale, x, out = as_plate(self, incoming, self.ports)
         known, exact = _exact(to, scale, x, out)
         tilt = tilt_of_scale(scale, x, out, ~known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ from heliograph.errors import ModelError
 from heliograph.graph import hyper
 from heliograph.graph.check import check_covariance, check_number, check_positive
 from heliograph.graph.hyper import Hyper, HyperPrior, wishart_prior
+from heliograph.graph.language.children import as_shape
 from heliograph.graph.symbols import Symbol, has_symbols
 from heliograph.graph.variable import ModelLike, Variable
 from heliograph.numerics.checks import in_words
@@ -115,9 +115,4 @@ def _positive(name: str, what: str, value: Any) -> float:
 
 
 def _shape(name: str, size: Any) -> tuple[int, ...]:
-    if size is None:
-        return ()
-    shape = tuple(cast("Sequence[Any]", size)) if isinstance(size, (tuple, list)) else (size,)
-    if not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
-        raise ModelError(f"hyper-parameter {name!r}: size must be a positive whole number or a tuple of them")
-    return tuple(int(n) for n in shape)
+    return () if size is None else as_shape(f"hyper-parameter {name!r}", size)

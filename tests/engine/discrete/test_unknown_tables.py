@@ -215,8 +215,8 @@ def test_alike_words_taken_together_give_the_beliefs_of_words_one_by_one(monkeyp
     """Sweep by sweep in parallel; one after the other, alike words are visited at once, and the fixed point is the same."""
     monkeypatch.setattr(counts_module, "_MANY", 0)
     found = []
-    for together in (counts_module.taken_together, lambda graph, tables: (graph, tables)):
-        monkeypatch.setattr(counts_module, "taken_together", together)
+    for together in (counts_module._taken_together, lambda graph, tables: (graph, tables)):
+        monkeypatch.setattr(counts_module, "_taken_together", together)
         model, variables = small_topics()
         if schedule == "parallel":
             posterior = model.infer(seed=1, max_sweeps=7)

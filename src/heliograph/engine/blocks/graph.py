@@ -14,12 +14,12 @@ from heliograph.engine.blocks.estimated import EXPECTED_ERROR, GOOD
 from heliograph.engine.blocks.grouping import is_product, with_differences
 from heliograph.engine.blocks.joining import with_joint_ports
 from heliograph.engine.blocks.pairing import with_paired_constraints
-from heliograph.engine.blocks.plate import BlockFactor, port_of
+from heliograph.engine.blocks.plate import BlockFactor
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.scoring import with_scored_products
-from heliograph.engine.refusing import joint_but, refuse_block
+from heliograph.engine.joint_plates import joint_but, met_outside, refuse_block, with_joint_plates
 from heliograph.errors import AccuracyWarning
-from heliograph.graph.records import Edge, Graph, Plate
+from heliograph.graph.records import Graph
 from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["with_blocks", "with_products"]
@@ -49,31 +49,23 @@ def with_products(graph: Graph) -> Graph:
     This much is joint in a factorised model, too, whatever it costs: n rows that share a vector send it one message.
     """
     blocks = [replace(b, alone=True) for b in find_blocks(graph, is_product)]
-    met = graph.meetings()
-    return _with_factors(graph, [BlockFactor(graph, b, _sites(b, met), _AT_ANY_PRICE) for b in blocks])
-
-
-def _sites(block: Block, met: dict[int, list[tuple[Plate, str]]]) -> set[int]:
-    """The nodes of a block at which other factors meet it."""
-    return {k for k in block.nodes if any(p.position not in block.plates for p, _ in met.get(k, ()))}
+    return _with_factors(graph, [_factor(graph, b, _AT_ANY_PRICE) for b in blocks])
 
 
 def _with_factors(graph: Graph, factors: list[BlockFactor]) -> Graph:
-    """The same graph with blocks in the place of the plates that they hold."""
-    made = graph.without({k for f in factors for k in f.block.plates})
-    for factor in factors:
-        edges = {port_of(p.node): Edge(p.node, None, True, joint=True) for p in factor.at.values()}
-        made.plates.append(Plate(len(made.plates), "block", factor, (), edges))
-    return made
+    return with_joint_plates(graph, [(f, f.block.plates, [p.node for p in f.at.values()]) for f in factors])
+
+
+def _factor(graph: Graph, block: Block, limits: Limits) -> BlockFactor:
+    return BlockFactor(graph, block, met_outside(graph, block.plates, block.nodes), limits)
 
 
 def _factors(graph: Graph, blocks: list[Block], must: bool, limits: Limits) -> list[BlockFactor]:
     """The blocks as factors, but for those that are too expensive; a warning says what becomes of a block beyond the limits."""
-    met = graph.meetings()
     factors: list[BlockFactor] = []
     for block in blocks:
         try:
-            factors.append(BlockFactor(graph, block, _sites(block, met), limits))
+            factors.append(_factor(graph, block, limits))
         except TooExpensiveError as error:
             lost = ": correlations are lost, and their standard deviations may be too small"
             refuse_block(_too_expensive(graph, block, error), lost, must)

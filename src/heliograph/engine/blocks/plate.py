@@ -21,12 +21,13 @@ from heliograph.engine.blocks.private import Fold, fold_of, private_nodes
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of, spoken
+from heliograph.engine.joint_plates import port_of
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Node
 from heliograph.numerics.sparse import TooExpensiveError
 
-__all__ = ["BlockFactor", "Joint", "port_of", "vector_beliefs"]
+__all__ = ["BlockFactor", "Joint", "vector_beliefs"]
 
 _DOMINATED = (
     1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
@@ -34,11 +35,6 @@ _DOMINATED = (
 _FEW = 64  # base scalars up to which it is not worth while to look for private ones
 _SINGULAR = 1e-9  # the least eigenvalue of correlations: a direction with less has no variance
 _LOST = 1e-13  # of a marginal's precision: a cavity below this is the rounding of a division
-
-
-def port_of(node: int) -> str:
-    """The name of the port at a node."""
-    return f"n{node}"
 
 
 class Joint(NamedTuple):

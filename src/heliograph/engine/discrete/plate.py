@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from heliograph.engine.discrete.compile import DiscreteBlock, Tuples, log_weights
+from heliograph.engine.joint_plates import port_of
 from heliograph.errors import ContradictionError
 from heliograph.factors import Factor
 from heliograph.families import Bernoulli, Categorical, Family
@@ -19,15 +20,10 @@ from heliograph.graph.records import Graph
 from heliograph.graph.sparse import connected_parts
 from heliograph.numerics.elimination import make_plan, solve, solve_in_logs
 
-__all__ = ["DiscreteFactor", "DiscreteJoint", "Piece", "discrete_port", "pieces_of"]
+__all__ = ["DiscreteFactor", "DiscreteJoint"]
 
 _LOST = 1e-250  # a probability below this may have lost digits, or all of itself
 _WIDE = 200.0  # nats between log weights, below which no probability that counts is lost
-
-
-def discrete_port(node: int) -> str:
-    """The name of the port at a node."""
-    return f"n{node}"
 
 
 class DiscreteJoint(NamedTuple):
@@ -46,9 +42,9 @@ class DiscreteFactor(Factor):
     def __init__(self, graph: Graph, block: DiscreteBlock, sites: set[int]) -> None:
         """`sites` are the nodes at which other factors meet the block."""
         self.block = block
-        self.at = {discrete_port(m.node): m for m in block.members}
-        self.tuples = {discrete_port(t.node): t for t in block.tuples}
-        self.pieces = [piece for port, t in self.tuples.items() for piece in pieces_of(port, t)]
+        self.at = {port_of(m.node): m for m in block.members}
+        self.tuples = {port_of(t.node): t for t in block.tuples}
+        self.pieces = [piece for port, t in self.tuples.items() for piece in _pieces_of(port, t)]
         nodes = {p: m.node for p, m in (*self.at.items(), *self.tuples.items())}
         self.ports = tuple(nodes)  # type: ignore[misc]
         self.site_ports = tuple(p for p, k in nodes.items() if k in sites)
@@ -171,7 +167,7 @@ def _dependence(sites: tuple[str, ...], parts: dict[str, np.ndarray], n: int) ->
 
 
 # ---- tuples of which some variables were observed --------------------------------------------------------------------
-class Piece(NamedTuple):
+class _Piece(NamedTuple):
     """Tuples of one node with the same variables open."""
 
     port: str
@@ -204,16 +200,16 @@ class Piece(NamedTuple):
         return (np.arange(len(self.rows)), *self.values.T)
 
 
-def pieces_of(port: str, tuples: Tuples) -> list[Piece]:
+def _pieces_of(port: str, tuples: Tuples) -> list[_Piece]:
     """The tuples of a node, those with the same variables open together."""
     seen: np.ndarray = np.less(tuples.variables, 0)
     code = np.zeros(len(seen), dtype=int)
     for k in range(seen.shape[1]):
         code += seen[:, k] * 2**k
-    found: list[Piece] = []
+    found: list[_Piece] = []
     for c in np.flatnonzero(np.bincount(code)):
         rows = np.flatnonzero(code == c)
         known = seen[rows[0]]
         values = tuples.values[rows][:, known].astype(int)
-        found.append(Piece(port, rows, tuples.shape, tuples.variables[rows][:, ~known], known, values))
+        found.append(_Piece(port, rows, tuples.shape, tuples.variables[rows][:, ~known], known, values))
     return found

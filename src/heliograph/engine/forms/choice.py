@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from heliograph.engine.forms.messages import proper_moments
 from heliograph.factors import Factor, Incoming, Mixture, OneOf
 from heliograph.families import Family, Gamma, Gaussian, MultivariateGaussian
 
@@ -133,9 +134,7 @@ def _mixed(
     cavity: MultivariateGaussian, probability: np.ndarray, heard: list[tuple[int, int, Any]]
 ) -> MultivariateGaussian:
     d = cavity.dimension
-    good = cavity.proper & ~cavity.is_point
-    m = np.where(good[:, None], cavity.mean, 0.0)
-    v = np.where(good[:, None, None], cavity.covariance, np.eye(d))
+    good, m, v = proper_moments(cavity)
     a, own = np.zeros(m.shape), np.zeros(m.shape)
     for k, j, said in heard:
         r = np.where(good, probability[..., k], 0.0)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heliograph.engine.forms.messages import message_from_moments
+from heliograph.engine.forms.messages import as_wide_as, message_from_moments
 from heliograph.factors import Factor, Incoming
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.numerics.adaptive_quadrature import Rule, adapt, around
@@ -84,7 +84,7 @@ class ConditionedForm(Factor):
             belief = self.factor.belief(to, at_nodes)
             statistics = [_mean(rule, s, shape) for s in belief.expected_statistics()]
             known = good & np.all([np.isfinite(s).reshape(len(s), -1).all(axis=1) for s in statistics], axis=0)
-            made = type(belief).from_statistics(*(np.where(_wide(known, s), s, 0.5) for s in statistics))
+            made = type(belief).from_statistics(*(np.where(as_wide_as(known, s), s, 0.5) for s in statistics))
             lost = type(belief).from_naturals(
                 tuple(np.full_like(a, np.nan) for a in made.naturals)
             )  # costs its own row
@@ -156,7 +156,3 @@ def _mean(rule: Rule, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     flat = np.asarray(values).reshape(shape[0], shape[1], -1)
     found = np.stack([rule.mean(flat[:, :, k]) for k in range(flat.shape[2])], axis=1)
     return found.reshape(len(rule.log_z), *np.shape(values)[1:])
-
-
-def _wide(mask: np.ndarray, like: np.ndarray) -> np.ndarray:
-    return mask.reshape(mask.shape + (1,) * (like.ndim - 1))

@@ -8,7 +8,19 @@ import numpy as np
 from heliograph.families import Gaussian, MultivariateGaussian
 from heliograph.numerics.triangular import cholesky, gram, inverse_of_lower
 
-__all__ = ["message_from_moments", "scalar_message_from_moments"]
+__all__ = ["as_wide_as", "message_from_moments", "proper_moments", "scalar_message_from_moments"]
+
+
+def proper_moments(cavity: MultivariateGaussian) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where a cavity is a distribution with a density, and its mean and covariance there (0 and 1 elsewhere)."""
+    good = cavity.proper & ~cavity.is_point
+    mean = np.where(good[:, None], cavity.mean, 0.0)
+    return good, mean, np.where(good[:, None, None], cavity.covariance, np.eye(cavity.dimension))
+
+
+def as_wide_as(mask: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """A mask of rows with as many axes as a statistic of them has."""
+    return mask.reshape(mask.shape + (1,) * (np.ndim(like) - 1))
 
 
 def message_from_moments(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.engine.forms.messages import message_from_moments, scalar_message_from_moments
+from heliograph.engine.forms.messages import message_from_moments, proper_moments, scalar_message_from_moments
 from heliograph.factors import Factor, Incoming
 from heliograph.factors.integrals.joint_product import Triple, free_product, product_triple
 from heliograph.families import Family, Gaussian, MultivariateGaussian
@@ -98,9 +98,8 @@ class JointProduct(Factor):
         joint = incoming[self.port]
         n, at = joint.size, self._at
         mean, covariance = np.zeros((n, 3)), np.broadcast_to(np.eye(3), (n, 3, 3)).copy()
-        good, free = joint.proper & ~joint.is_point, np.zeros(n, dtype=bool)
-        mean[:, at] = np.where(good[:, None], joint.mean, 0.0)
-        covariance[:, at[:, None], at] = np.where(good[:, None, None], joint.covariance, np.eye(len(at)))
+        free = np.zeros(n, dtype=bool)
+        good, mean[:, at], covariance[:, at[:, None], at] = proper_moments(joint)
         for k, port in enumerate(_ALL):
             if port in self.joined:
                 continue

@@ -13,7 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from heliograph.engine.forms.messages import message_from_moments, scalar_message_from_moments
+from heliograph.engine.forms.messages import (
+    as_wide_as,
+    message_from_moments,
+    proper_moments,
+    scalar_message_from_moments,
+)
 from heliograph.factors import Factor, Incoming
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.numerics.adaptive_quadrature import adapt
@@ -116,7 +121,7 @@ class ScoredProduct(Factor):
             each = [np.asarray(s).reshape(*nodes.weight.shape, *np.shape(s)[1:]) for s in belief.expected_statistics()]
             # an average is between its terms, and rounding must not say otherwise: a probability stays one
             means = [np.clip(_mean(nodes, e, n), e.min(axis=(0, 1)), e.max(axis=(0, 1))) for e in each]
-            statistics = [np.where(_wide(good, s), s, 0.5 if s.ndim == 1 else 1.0 / s.shape[1]) for s in means]
+            statistics = [np.where(as_wide_as(good, s), s, 0.5 if s.ndim == 1 else 1.0 / s.shape[1]) for s in means]
             made = type(belief).from_statistics(*statistics)
             nothing = incoming[to].as_uniform()
             return (made / incoming[to].where(good, nothing)).where(good, nothing)
@@ -146,11 +151,7 @@ class ScoredProduct(Factor):
             yield rows[hard], some, self._adaptive(some, self._given(some))
 
     def _given(self, incoming: dict[str, Any]) -> _Given:
-        joint = incoming[self.port]
-        good = joint.proper & ~joint.is_point
-        d = len(self.joined)
-        mean = np.where(good[:, None], joint.mean, 0.0)
-        v = np.where(good[:, None, None], joint.covariance, np.eye(d))
+        _, mean, v = proper_moments(incoming[self.port])
         slope = v[:, :, 1] / v[:, 1, 1, None]
         slope[:, 1] = 1.0
         rest = v - slope[:, :, None] * v[:, None, 1, :]
@@ -261,10 +262,6 @@ def _apart(few: _Nodes, many: _Nodes, given: _Given) -> np.ndarray:
         moment = [_mean(x, ((x.mean[..., 1] - given.mean[:, None, 1]) / sd[:, None]) ** power, n) for x in (few, many)]
         off = off + np.abs(moment[0] - moment[1])
     return ~(off <= _AGREE)
-
-
-def _wide(mask: np.ndarray, like: np.ndarray) -> np.ndarray:
-    return mask.reshape(mask.shape + (1,) * (np.ndim(like) - 1))
 
 
 @cache

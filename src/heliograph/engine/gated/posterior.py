@@ -13,7 +13,7 @@ from heliograph.engine.gated.branch import Branch, mixed_log_likelihood, posteri
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting import Prediction, check_draws
 from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
-from heliograph.engine.readable import ReadablePosterior, digests_of
+from heliograph.engine.readable import ReadablePosterior, check_model, digests_of
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
@@ -127,13 +127,7 @@ class GatedPosterior(ReadablePosterior):
             return x
         if not isinstance(x, Variable):
             raise ModelError(f"a posterior is asked for a variable or its name, not {type(x).__name__}")
-        if x.model.graph is not self._live:
-            raise ModelError(f"{x.name!r} belongs to another model than this posterior")
-        if self._live.version != self._version:
-            raise ModelError(
-                f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
-                f"posterior[{x.name!r}], or run infer again"
-            )
+        check_model(x.name, x.model.graph, self._live, self._version)
         return x.name
 
     def _having(self, x: Variable | str) -> list[Branch]:

@@ -18,7 +18,7 @@ from heliograph.engine.nested.shares import Share, shares_of
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting import Prediction, Script, Source, check_draws, joined_predictions, predicted
 from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
-from heliograph.engine.readable import ReadablePosterior
+from heliograph.engine.readable import ReadablePosterior, check_model
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
@@ -114,13 +114,7 @@ class IntegratedPosterior(ReadablePosterior):
         return self._mixed([self._read(p, x) for p in self._whole.points])
 
     def _check(self, graph: Graph, name: str) -> None:
-        if graph is not self._live:
-            raise ModelError(f"{name!r} belongs to another model than this posterior")
-        if graph.version != self._version:
-            raise ModelError(
-                f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
-                f"posterior[{name!r}], or run infer again"
-            )
+        check_model(name, graph, self._live, self._version)
 
     def _symbol(self, x: Symbol) -> Marginal:
         self._check(x.model.graph, x.name)

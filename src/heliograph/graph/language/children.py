@@ -24,6 +24,7 @@ __all__ = [
     "Entries",
     "Kind",
     "as_gaussian",
+    "as_shape",
     "attach_plate",
     "attach_seen",
     "child",
@@ -94,7 +95,7 @@ def child(draft: Draft, name: str, factor: Factor, ports: Ports, data: Data, kin
     """
     if draft.mixes(name):
         return draft.component(name, factor, ports, data, kind)
-    shape = None if entries.size is None else _as_shape(name, entries.size)
+    shape = None if entries.size is None else as_shape(f"variable {name!r}", entries.size)
     if draft.unfolds(name):
         return _unfolded(draft, name, factor, ports, data, kind, entries)
     if entries.observed is not None and shape is None:
@@ -244,7 +245,7 @@ def fitted_size(name: str, plate: Shape, size: Any) -> Shape:
     """The shape of a variable whose parameters have shape `plate`, if the user gave a `size`."""
     if size is None:
         return plate
-    shape = _as_shape(name, size)
+    shape = as_shape(f"variable {name!r}", size)
     try:
         fits = np.broadcast_shapes(plate, shape) == shape
     except ValueError:
@@ -254,12 +255,11 @@ def fitted_size(name: str, plate: Shape, size: Any) -> Shape:
     return shape
 
 
-def _as_shape(name: str, size: Any) -> Shape:
+def as_shape(label: str, size: Any) -> Shape:
+    """A `size` as a shape; `label` begins the sentence that refuses another."""
     shape = tuple(cast("Sequence[Any]", size)) if isinstance(size, (tuple, list)) else (size,)
     if not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
-        raise ModelError(
-            f"variable {name!r}: size must be a positive whole number or a tuple of them, not {in_words(size)}"
-        )
+        raise ModelError(f"{label}: size must be a positive whole number or a tuple of them, not {in_words(size)}")
     return tuple(int(n) for n in shape)
 
 

@@ -80,18 +80,7 @@ def prepare_passing(bare: Bare, queried: Sequence[bool]) -> Passing | None:
 def pass_messages(
     passing: Passing, taus: Sequence[np.ndarray], right: np.ndarray, *, previous: Passed | None = None
 ) -> Passed | None:
-    """Mean ``inv(precision) right`` and the variances of all queried rows; None where the messages do not settle.
-
-    Parameters
-    ----------
-    passing : Passing
-        From `prepare_passing`.
-    taus : sequence of ndarray
-        Weights of each part's sites.
-    right : ndarray
-        Information vector (n,).
-    previous : Passed, optional
-        A solution for similar weights, to start from.
+    """Mean ``inv(precision) right`` and the variances of all queried rows, as `estimate`; None where messages do not settle.
 
     Raises
     ------
