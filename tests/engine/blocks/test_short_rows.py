@@ -38,6 +38,10 @@ def test_rows_that_are_few_long_or_empty_are_left_to_others():
     first, second, _ = pairs(20, 30, 1)
     two = minus(base(first, 20), base(second, 20))
     assert short_rows(two) is None  # fewer than two rows per scalar
+    first, second, _ = pairs(200, 1500, 1)
+    assert short_rows(minus(base(first, 200), base(second, 200))) is None  # whose covariance costs more than they do
+    first, second, _ = pairs(200, 1600, 1)
+    assert short_rows(minus(base(first, 200), base(second, 200))) is not None
     first, second, _ = pairs(5, 30, 1)
     third = base((second + 1) % 5, 5)
     assert short_rows(add(minus(base(first, 5), base(second, 5)), scale(third, 2.0))) is None

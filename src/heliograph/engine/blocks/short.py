@@ -14,7 +14,8 @@ from heliograph.engine.blocks.rows import Rows, over, take
 __all__ = ["ShortRows", "short_rows"]
 
 _KEPT = 0.01  # of the sum of both ends' variances: below it, two digits are lost
-_MANY = 2  # rows per scalar, from which on the covariance of all scalars costs less than so many whitened rows
+_MANY = 2  # rows per scalar, at the least, before their variances are worth a way of their own
+_PER_ROW = 25  # entries of the covariance per row, up to which it costs less than whitened rows (measured, 40 to 1,000 scalars)
 
 
 class ShortRows:
@@ -46,6 +47,7 @@ class ShortRows:
 def short_rows(rows: Rows) -> ShortRows | None:
     """The rows so, where each is of one or two scalars and they are many."""
     length = np.diff(rows.sparse.indptr)
-    if rows.dense or len(rows) < _MANY * rows.n_columns or not len(rows):
+    n = rows.n_columns
+    if rows.dense or not len(rows) or len(rows) < max(_MANY * n, n * n / _PER_ROW):
         return None
     return ShortRows(rows) if length.min() >= 1 and length.max() <= 2 else None
