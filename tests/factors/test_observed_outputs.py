@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 import heliograph as hg
-from heliograph.errors import FactorError, ModelError, UnsupportedError
+from heliograph.errors import AccuracyWarning, FactorError, ModelError, UnsupportedError
+from heliograph.factors.black_box.densities import check_log_density
 from heliograph.oracles.forms.roots import roots_of
 
 
@@ -230,8 +231,9 @@ def test_minus_infinity_says_that_nothing_can_be_and_nan_is_an_error():
     def above(y, z):
         return np.where(z > y, 0.0, -np.inf)
 
-    box = hg.factor(lambda z, rng: z - rng.exponential(size=z.shape), output=hg.Gaussian, log_density=above)
-    answer = box.ask({"z": hg.Gaussian([0.3, 0.3], 1.0), "out": np.array([1.0, -2.0])})
+    box = hg.factor(lambda z, rng: z - 1e3 * rng.random(z.shape), output=hg.Gaussian, log_density=above)
+    with pytest.warns(AccuracyWarning, match="log_evidence is off"):  # of a thousand
+        answer = box.ask({"z": hg.Gaussian([0.3, 0.3], 1.0), "out": np.array([1.0, -2.0])})
     for k, edge in enumerate([1.0, -2.0]):
         truth = stats.truncnorm(edge - 0.3, np.inf, 0.3, 1.0)
         assert (answer.beliefs["z"].mean[k], answer.beliefs["z"].variance[k]) == pytest.approx(truth.stats(), abs=1e-8)
@@ -302,3 +304,69 @@ def test_counts_are_whole_numbers_that_were_observed():
     half(z, observed=[1, 2])
     with pytest.raises(FactorError, match=r"'half' says output=int and returned"):
         model.infer(progress=False)
+
+
+# ---- a log density that is not that of the draws ---------------------------------------------------------------------------
+def poisson_wrong(y, z):
+    return stats.poisson.logpmf(y, np.exp(0.5 * z))
+
+
+def student_wrong(scale=0.3, shift=0.0, power=0.0):
+    def log_p(y, z):
+        return stats.t.logpdf(y, 3, loc=np.exp(z) + shift, scale=scale) + power * z
+
+    return log_p
+
+
+@pytest.mark.parametrize(
+    "log_p", [student_wrong(0.45), student_wrong(0.2), student_wrong(shift=0.3), student_wrong(power=1.0)]
+)
+def test_a_log_density_of_other_noise_than_the_draws_is_an_error(log_p):
+    noisy = hg.factor(student_factor().sampler.function, output=hg.Gaussian, log_density=log_p, name="noisy")
+    with pytest.raises(
+        FactorError, match=r"log_density of factor 'noisy' is not that of the function's own draws: at z="
+    ):
+        noisy.ask({"z": hg.Gaussian(np.full(5, 0.3), 1.0), "out": np.full(5, 1.2)})
+
+
+def test_a_log_density_of_other_counts_is_an_error_and_a_missing_factorial_a_warning_about_the_evidence():
+    given = {"z": hg.Gaussian(np.full(5, 0.8), 1.0), "count": np.full(5, 2.0), "out": np.ones(5)}
+    with pytest.raises(FactorError, match="not that of the function's own draws"):
+        poisson_factor(log_density=poisson_wrong).ask(given)
+    right = poisson_factor(log_density=log_poisson).ask(given)
+    with pytest.warns(AccuracyWarning, match="log_evidence is off"):
+        short = poisson_factor(log_density=lambda y, z: y * z - np.exp(z)).ask(given)
+    np.testing.assert_allclose(short.beliefs["z"].mean, right.beliefs["z"].mean, atol=1e-9)
+    np.testing.assert_allclose(short.log_z - right.log_z, np.log(2.0), atol=1e-6)
+
+
+def test_a_draw_where_the_density_is_nothing_is_an_error():
+    def below(y, z):
+        return np.where(y < z, 0.0, -np.inf)
+
+    box = hg.factor(lambda z, rng: z + rng.random(z.shape), output=hg.Gaussian, log_density=below)
+    with pytest.raises(FactorError, match="was drawn, where it says that nothing can be"):
+        box.ask({"z": hg.Gaussian([0.3], 1.0), "out": np.array([1.0])})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_right_log_densities_are_let_pass(seed, recwarn):
+    rng = np.random.default_rng(seed)
+    shape, width = rng.uniform(0.5, 4.0), np.exp(rng.normal(0, 2))
+    kinds = [
+        (lambda a, rng: a + width * rng.standard_normal(a.shape), lambda y, a: stats.norm.logpdf(y, a, width)),
+        (lambda a, rng: np.exp(a) * rng.standard_t(2, a.shape), lambda y, a: stats.t.logpdf(y, 2, scale=np.exp(a))),
+        (lambda a, rng: a + rng.gamma(shape, size=a.shape), lambda y, a: stats.gamma.logpdf(y - a, shape)),
+        (lambda a, rng: rng.uniform(a, a + width), lambda y, a: stats.uniform.logpdf(y, a, width)),
+        (
+            lambda a, rng: np.where(rng.random(a.shape) < 0.3, -5.0, a) + 0.1 * rng.standard_normal(a.shape),
+            lambda y, a: np.logaddexp(
+                np.log(0.3) + stats.norm.logpdf(y, -5, 0.1), np.log(0.7) + stats.norm.logpdf(y, a, 0.1)
+            ),
+        ),
+    ]
+    function, log_p = kinds[seed % len(kinds)]
+    box = hg.factor(function, output=hg.Gaussian, log_density=log_p)
+    places = {"a": rng.normal(0, 1.5, 4)}
+    assert check_log_density(box.sampler, places, ["a"]) > 0
+    assert not recwarn.list

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heliograph.errors import AccuracyWarning, FactorError
+from heliograph.factors.black_box.densities import check_log_density
 from heliograph.factors.black_box.reading import changed, numbers_read
 from heliograph.families import Family
 from heliograph.oracles import Sampler
@@ -73,6 +74,8 @@ class Conduct:
         if loaded is not None:
             _refuse_other(sampler.name, loaded, one, learned)
         spent += (_check_draws if sampler.stochastic else _check_samples)(sampler, places, one, rounding)
+        unknown = [p for p in sampler.inputs if isinstance(incoming[p], Family)]
+        spent += check_log_density(sampler, places, unknown) if loaded is None else 0
         self.witness = loaded or Witness(places, one, sampler.stochastic)
         own = changed(before, numbers_read(sampler.function))  # a count of its calls, for example
         self.read = {name: digest for name, digest in before.items() if name not in own}

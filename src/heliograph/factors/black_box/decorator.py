@@ -45,8 +45,8 @@ def factor(
     tuple too).
     ``f(z, observed=y)`` observes the output (NaN: missing), as ``model.observe(f(z), y)`` does. With ``output=int`` the function
     gives counts, which are always observed. Where the output is observed, `log_density` of (value, and the inputs by name)
-    serves in place of draws, for any number of inputs; a deterministic function of one unknown number needs none, and may have its
-    `derivative` (by that number, of the same arguments) given.
+    serves in place of draws, for any number of inputs, and is compared with draws once; a deterministic function of one unknown
+    number needs none, and may have its `derivative` (by that number, of the same arguments) given.
 
     >>> import numpy as np
     >>> from heliograph.families import Beta, Gaussian
