@@ -50,7 +50,7 @@ class ProbitBernoulli(OfScore):
             else:
                 log_odds = _tilt(m, v, power).log_z - _tilt(-m, v, power).log_z
             return Bernoulli.from_log_odds(np.where(known, log_odds, 0.0), strict=False)
-        shift, precision = gaussian_site(m, v, _soft_tilt(m, v, y.log_odds, power))
+        shift, precision = gaussian_site(m, v, _soft_tilt(m, v, y.log_odds, power, mass=False))
         return Gaussian.from_naturals((np.where(known, shift, 0.0), np.where(known, precision, 0.0)))
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
@@ -60,14 +60,14 @@ class ProbitBernoulli(OfScore):
         return np.where(known, _soft_tilt(m, v, y.log_odds, power).log_z, np.inf)
 
 
-def _soft_tilt(m: np.ndarray, v: np.ndarray, log_odds: np.ndarray, power: float) -> Tilt:
-    """The cavity times ``p Phi(z)^power + (1 - p) Phi(-z)^power``."""
+def _soft_tilt(m: np.ndarray, v: np.ndarray, log_odds: np.ndarray, power: float, mass: bool = True) -> Tilt:
+    """The cavity times ``p Phi(z)^power + (1 - p) Phi(-z)^power``; log Z may be NaN where its `mass` is not wanted."""
     if power != 1.0:
         no = _tilt(-m, v, power)
         return mixed(_tilt(m, v, power), no._replace(mean=-no.mean, slope=-no.slope), log_odds, v)
     scale2 = 1.0 + v
     scale = np.sqrt(scale2)
-    step = soft_step(m / scale, log_odds)
+    step = soft_step(m / scale, log_odds, mass)
     mean = m / scale2 + (v / scale) * step.mean  # of z, given a step in z + noise
     return Tilt(step.log_mass, mean, (1.0 + v * step.variance) / scale2, step.pull / scale, -step.loss / scale2)
 
