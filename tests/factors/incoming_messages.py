@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 
 import numpy as np
-from law_specs import POSITIVE_DATA
+from law_specs import DATA, D, spread
 
 import heliograph.factors as room
 from heliograph.errors import ContradictionError, UnsupportedError
@@ -22,8 +22,6 @@ from heliograph.families import (
     Gaussian,
     MultivariateGaussian,
 )
-
-D = 3  # length of vectors and number of categories
 
 
 def every_factor() -> list[type[Factor]]:
@@ -53,10 +51,6 @@ def targets(factor: Factor) -> list[str]:
 def n_families(kind: type[Factor]) -> int:
     """In how many families a factor must be tried."""
     return max(len(v) for v in kind.families.values())
-
-
-def spread(rng: np.random.Generator, n: int, low: float, high: float) -> np.ndarray:
-    return 10.0 ** rng.uniform(low, high, n)
 
 
 def message_of(family: type[Family], rng: np.random.Generator, n: int, wild: bool, k: int = D) -> Family:
@@ -141,95 +135,12 @@ def extreme_message_of(family: type[Family], rng: np.random.Generator, n: int, k
     return MultivariateGaussian.from_naturals(((precision @ mean)[..., 0], precision))
 
 
-def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
-    """Legal values at a data port, by its name."""
+def data_of(factor: Factor, port: str, rng: np.random.Generator, n: int, extreme: bool = False) -> np.ndarray:
+    """Legal values at a data port: the usual ones, or values of any size."""
     port = port.rsplit("_", 1)[0]  # of a component, as its factor calls it
-    if factor.name == "dot":
-        return rng.standard_normal((n, D)) * (rng.random((n, 1)) > 0.1)
-    if factor.name == "weibull" and port in ("lower", "upper"):
-        return _bounds(rng, n, port, 2.0)
-    if factor.name == "exponential_interval":
-        return _bounds(rng, n, port, 2.0, inside=True)
-    if factor.name == "beta_mean":
-        return spread(rng, n, -1, 3)
-    if factor.name == "truncated_gaussian" and port in ("variance", "x"):
-        return spread(rng, n, -3, 3) if port == "variance" else np.zeros(n)  # between all bounds
-    if port == "cuts":
-        return np.sort(rng.standard_normal((n, D - 1)) * 2.0, axis=1) + np.array([0.0, 0.1])
-    if port == "counts":
-        return rng.integers(0, 10, (n, D)).astype(float)
-    if port == "covariance":
-        root = rng.standard_normal((n, D, D))
-        return root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(D)
-    if port == "table":
-        return rng.dirichlet(np.ones(2), (n, 2))  # of Bernoulli as well as Categorical variables
-    if port in POSITIVE_DATA:
-        return spread(rng, n, *POSITIVE_DATA[port][0])
-    values = {
-        "constant": lambda: rng.standard_normal(n) * (rng.random(n) > 0.1),
-        "variance": lambda: spread(rng, n, -6, 4) * (rng.random(n) > 0.1),
-        "concentration": lambda: 10.0 ** rng.uniform(-1, 3, (n, D)),
-        "lower": lambda: -spread(rng, n, -3, 2),
-        "upper": lambda: spread(rng, n, -3, 2),
-        "n": lambda: rng.integers(10, 50, n).astype(float),
-        "count": lambda: rng.integers(0, 10, n).astype(float),
-    }
-    assert port in values, (
-        f"factor {factor.name!r}: say in law_specs.py or `data_of` what values its data port {port!r} takes"
-    )
-    return values[port]()
-
-
-def _bounds(rng: np.random.Generator, n: int, port: str, size: float, inside: bool = False) -> np.ndarray:
-    """Bounds of lifetimes, the upper ones to the lower ones of the call before: exact, or censored on a side or on both."""
-    if port == "lower":
-        _bounds.kind = rng.integers(2 if inside else 0, 4, n)
-        _bounds.low = np.where(_bounds.kind == 2, 0.0, spread(rng, n, -size, size))
-        return _bounds.low
-    low, kind = _bounds.low, _bounds.kind
-    return np.select(
-        [kind == 0, kind == 1, kind == 2],
-        [low, np.inf, spread(rng, n, -size, size)],
-        low * (1.0 + spread(rng, n, -2, 2)),
-    )
-
-
-def extreme_data_of(factor: Factor, port: str, rng: np.random.Generator, n: int) -> np.ndarray:
-    """Legal values at a data port, of any size."""
-    port = port.rsplit("_", 1)[0]  # of a component, as its factor calls it
-    if factor.name == "dot":
-        return rng.standard_normal((n, D)) * spread(rng, n, -20, 20)[:, None]
-    if factor.name == "weibull" and port in ("lower", "upper"):
-        return _bounds(rng, n, port, 20.0)
-    if factor.name == "exponential_interval":
-        return _bounds(rng, n, port, 20.0, inside=True)
-    if factor.name == "beta_mean":
-        return spread(rng, n, -6, 8)
-    if factor.name == "truncated_gaussian" and port == "x":
-        return np.zeros(n)
-    if port == "cuts":
-        return np.sort(rng.standard_normal((n, D - 1)) * spread(rng, n, -3, 6)[:, None], axis=1)
-    if port == "counts":
-        return np.round(10.0 ** rng.uniform(-1, 6, (n, D)))
-    if port == "covariance":
-        return data_of(factor, port, rng, n) * spread(rng, n, -30, 30)[:, None, None]
-    if port == "table":
-        return rng.dirichlet(np.full(2, 1e-2), (n, 2))
-    if port in POSITIVE_DATA:
-        return spread(rng, n, *POSITIVE_DATA[port][1])
-    values = {
-        "constant": lambda: rng.standard_normal(n) * spread(rng, n, -20, 20),
-        "variance": lambda: spread(rng, n, -60, 60),
-        "concentration": lambda: 10.0 ** rng.uniform(-6, 8, (n, D)),
-        "lower": lambda: -spread(rng, n, -20, 20),
-        "upper": lambda: spread(rng, n, -20, 20),
-        "n": lambda: np.round(spread(rng, n, 6, 9)),
-        "count": lambda: np.round(spread(rng, n, -1, 6)),
-    }
-    assert port in values, (
-        f"factor {factor.name!r}: say in law_specs.py or `extreme_data_of` what its data port {port!r} takes"
-    )
-    return values[port]()
+    draws = DATA.get(f"{factor.name}.{port}") or DATA.get(port)
+    assert draws, f"factor {factor.name!r}: say in `DATA` of law_specs.py what values its data port {port!r} takes"
+    return draws[extreme](rng, n)
 
 
 def categories_at(factor: Factor, port: str) -> int:
@@ -262,7 +173,7 @@ def extreme_incoming_of(factor: Factor, family: int, rng: np.random.Generator, n
     incoming = {}
     for port in factor.ports:
         if not factor.families.get(port):
-            incoming[port] = extreme_data_of(factor, port, rng, n)
+            incoming[port] = data_of(factor, port, rng, n, extreme=True)
             continue
         incoming[port] = extreme_message_of(_nth(factor, port, family), rng, n, categories_at(factor, port))
     return incoming

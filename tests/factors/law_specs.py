@@ -6,20 +6,97 @@ has none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.families import Beta, Family, Gamma
 
-# positive numbers at data ports, by the name of the port: powers of ten in the usual laws and in the extreme ones
-POSITIVE_DATA: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
-    "a": ((-1, 3), (-6, 8)),
-    "b": ((-1, 3), (-6, 8)),
-    "dispersion": ((-1, 3), (-6, 8)),
-    "dof": ((-0.3, 3), (-2, 8)),
-    "scale": ((-3, 2), (-20, 20)),
-    "shape": ((-1, 3), (-6, 8)),
+Draw = Callable[[np.random.Generator, int], np.ndarray]  # n values
+
+D = 3  # length of vectors and number of categories
+
+
+def spread(rng: np.random.Generator, n: int, low: float, high: float) -> np.ndarray:
+    return 10.0 ** rng.uniform(low, high, n)
+
+
+def _positive(usual: tuple[float, float], extreme: tuple[float, float]) -> tuple[Draw, Draw]:
+    """Positive numbers, by the powers of ten between which they lie."""
+    return (lambda rng, n: spread(rng, n, *usual)), (lambda rng, n: spread(rng, n, *extreme))
+
+
+def _matrices(rng: np.random.Generator, n: int) -> np.ndarray:
+    root = rng.standard_normal((n, D, D))
+    return root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(D)
+
+
+def _bounds(port: str, size: float, inside: bool = False) -> Draw:
+    """Bounds of lifetimes, the upper ones to the lower ones of the call before: exact, or censored on a side or on both."""
+
+    def lower(rng: np.random.Generator, n: int) -> np.ndarray:
+        _bounds.kind = rng.integers(2 if inside else 0, 4, n)
+        _bounds.low = np.where(_bounds.kind == 2, 0.0, spread(rng, n, -size, size))
+        return _bounds.low
+
+    def upper(rng: np.random.Generator, n: int) -> np.ndarray:
+        low, kind = _bounds.low, _bounds.kind
+        found = [low, np.inf, spread(rng, n, -size, size)]
+        return np.select([kind == 0, kind == 1, kind == 2], found, low * (1.0 + spread(rng, n, -2, 2)))
+
+    return lower if port == "lower" else upper
+
+
+# legal values at data ports, those of the usual laws and of the extreme ones: by the name of the port, or as "factor.port"
+DATA: dict[str, tuple[Draw, Draw]] = {
+    "a": _positive((-1, 3), (-6, 8)),
+    "b": _positive((-1, 3), (-6, 8)),
+    "concentration": (
+        lambda rng, n: 10.0 ** rng.uniform(-1, 3, (n, D)),
+        lambda rng, n: 10.0 ** rng.uniform(-6, 8, (n, D)),
+    ),
+    "beta_mean.concentration": _positive((-1, 3), (-6, 8)),
+    "constant": (
+        lambda rng, n: rng.standard_normal(n) * (rng.random(n) > 0.1),
+        lambda rng, n: rng.standard_normal(n) * spread(rng, n, -20, 20),
+    ),
+    "count": (
+        lambda rng, n: rng.integers(0, 10, n).astype(float),
+        lambda rng, n: np.round(spread(rng, n, -1, 6)),
+    ),
+    "counts": (
+        lambda rng, n: rng.integers(0, 10, (n, D)).astype(float),
+        lambda rng, n: np.round(10.0 ** rng.uniform(-1, 6, (n, D))),
+    ),
+    "covariance": (_matrices, lambda rng, n: _matrices(rng, n) * spread(rng, n, -30, 30)[:, None, None]),
+    "cuts": (
+        lambda rng, n: np.sort(rng.standard_normal((n, D - 1)) * 2.0, axis=1) + np.array([0.0, 0.1]),
+        lambda rng, n: np.sort(rng.standard_normal((n, D - 1)) * spread(rng, n, -3, 6)[:, None], axis=1),
+    ),
+    "dispersion": _positive((-1, 3), (-6, 8)),
+    "dof": _positive((-0.3, 3), (-2, 8)),
+    "dot.x": (
+        lambda rng, n: rng.standard_normal((n, D)) * (rng.random((n, 1)) > 0.1),
+        lambda rng, n: rng.standard_normal((n, D)) * spread(rng, n, -20, 20)[:, None],
+    ),
+    "lower": (lambda rng, n: -spread(rng, n, -3, 2), lambda rng, n: -spread(rng, n, -20, 20)),
+    "upper": _positive((-3, 2), (-20, 20)),
+    "n": (lambda rng, n: rng.integers(10, 50, n).astype(float), lambda rng, n: np.round(spread(rng, n, 6, 9))),
+    "scale": _positive((-3, 2), (-20, 20)),
+    "shape": _positive((-1, 3), (-6, 8)),
+    "table": (  # of Bernoulli as well as Categorical variables
+        lambda rng, n: rng.dirichlet(np.ones(2), (n, 2)),
+        lambda rng, n: rng.dirichlet(np.full(2, 1e-2), (n, 2)),
+    ),
+    "truncated_gaussian.variance": _positive((-3, 3), (-60, 60)),
+    "truncated_gaussian.x": (lambda rng, n: np.zeros(n), lambda rng, n: np.zeros(n)),  # between all bounds
+    "variance": (
+        lambda rng, n: spread(rng, n, -6, 4) * (rng.random(n) > 0.1),
+        lambda rng, n: spread(rng, n, -60, 60),
+    ),
+    **{f"weibull.{p}": (_bounds(p, 2.0), _bounds(p, 20.0)) for p in ("lower", "upper")},
+    **{f"exponential_interval.{p}": (_bounds(p, 2.0, True), _bounds(p, 20.0, True)) for p in ("lower", "upper")},
 }
 
 
