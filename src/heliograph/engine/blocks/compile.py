@@ -277,11 +277,12 @@ class _Compiler:
             self.known.append(Known(shifted(rows, -shift / precision), precision))
         else:
             mean = np.linalg.solve(precision, shift[..., None])[..., 0] if shift.any() else shift
-            self._write_vectors(shifted(rows, -mean.reshape(-1)), precision)
+            good, lower = message.cholesky()  # which was asked whether it is proper: it has them already
+            self._write_vectors(shifted(rows, -mean.reshape(-1)), precision, lower if good.all() else None)
 
-    def _write_vectors(self, rows: Rows, precision: np.ndarray) -> None:
-        """Vectors around 0 of a known precision matrix."""
-        known, log_constant = whitened(rows, precision)
+    def _write_vectors(self, rows: Rows, precision: np.ndarray, lower: np.ndarray | None = None) -> None:
+        """Vectors around 0 of a known precision matrix, with its Cholesky factors where they are at hand."""
+        known, log_constant = whitened(rows, precision, lower)
         self.known.append(known)
         self.log_constant += log_constant
 

@@ -13,7 +13,7 @@ from heliograph.numerics.triangular import cholesky
 __all__ = ["whitened"]
 
 
-def whitened(rows: Rows, precision: np.ndarray) -> tuple[Known, float]:
+def whitened(rows: Rows, precision: np.ndarray, lower: np.ndarray | None = None) -> tuple[Known, float]:
     """``L'x`` has weight 1 where ``L L'`` is the precision; and the log of what that leaves out of the density.
 
     Parameters
@@ -22,15 +22,19 @@ def whitened(rows: Rows, precision: np.ndarray) -> tuple[Known, float]:
         The components of n vectors around 0, one vector after the other: (n d,).
     precision
         ``(n, d, d)``; where all are diagonal, their diagonals are the weights of the rows as they are.
+    lower
+        Its Cholesky factors, where they are at hand.
     """
     n, d, _ = precision.shape
     diagonal = np.einsum("nii->ni", precision)
     if not np.any(precision - diagonal[:, :, None] * np.eye(d)):
         return Known(rows, diagonal.reshape(-1)), 0.0
-    precision = 0.5 * (precision + np.swapaxes(precision, 1, 2))
-    good, root = cholesky(precision)
-    if not good.all():
-        raise np.linalg.LinAlgError("a precision matrix is not positive definite")
+    root = lower
+    if root is None:
+        precision = 0.5 * (precision + np.swapaxes(precision, 1, 2))
+        good, root = cholesky(precision)
+        if not good.all():
+            raise np.linalg.LinAlgError("a precision matrix is not positive definite")
     log_constant = float(np.log(np.einsum("nii->ni", root)).sum())
     white = np.swapaxes(root, 1, 2)
     if n == 1:
