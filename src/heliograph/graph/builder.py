@@ -46,8 +46,8 @@ class Builder:
     """A factor graph under construction.
 
     Every method takes variables of this model only, and either succeeds or leaves the model as it was. Where variables
-    are made, `size` is their shape (a whole number or a tuple) and `observed` holds their values, with NaN in it, or
-    True in `missing`, where a value is missing.
+    are made, `name` is theirs alone, `size` their shape (a whole number or a tuple), and `observed` holds their values, with NaN
+    in it, or True in `missing`, where a value is missing.
 
     >>> model = Builder()
     >>> mean = model.gaussian("mean", 0.0, variance=100.0)

@@ -24,13 +24,16 @@ __all__ = [
 ]
 
 # ufunc -> the operator of the left operand, and that of the right one where the left is no variable
+_ARITHMETIC = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "truediv",
+    "matmul": "matmul",
+    "power": "pow",
+}
 BY_OPERATOR = {
-    "add": ("__add__", "__radd__"),
-    "subtract": ("__sub__", "__rsub__"),
-    "multiply": ("__mul__", "__rmul__"),
-    "divide": ("__truediv__", "__rtruediv__"),
-    "matmul": ("__matmul__", "__rmatmul__"),
-    "power": ("__pow__", "__rpow__"),
+    **{ufunc: (f"__{name}__", f"__r{name}__") for ufunc, name in _ARITHMETIC.items()},
     "greater": ("__gt__", "__lt__"),
     "greater_equal": ("__ge__", "__le__"),
     "less": ("__lt__", "__gt__"),

@@ -13,7 +13,7 @@ from heliograph.graph import ufuncs
 from heliograph.graph.check import check_divisor
 from heliograph.graph.data import Data, inside, kept, plain
 from heliograph.graph.draft import Component, Draft
-from heliograph.graph.hyper_variables import hyper_of
+from heliograph.graph.hyper import hyper_of
 from heliograph.graph.labels import Labels
 from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, reshaped, total, transposed
 from heliograph.graph.language.functions import absolute, greater, inner, multiply, power, square, within

@@ -21,8 +21,7 @@ from heliograph.engine.options import InferOptions
 from heliograph.engine.predicting.script import script_of
 from heliograph.errors import AccuracyWarning, ModelError, UnsupportedError
 from heliograph.graph.builder import Builder
-from heliograph.graph.hyper import Hyper
-from heliograph.graph.hyper_variables import hyper_of
+from heliograph.graph.hyper import Hyper, hyper_of
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.variable import Variable
 from heliograph.numerics.checks import in_words

@@ -5,8 +5,7 @@ from __future__ import annotations
 from heliograph.engine.blocks.grouping import is_linear
 from heliograph.factors import GaussianPrecision, Prior
 from heliograph.families import Gamma
-from heliograph.graph.hyper import Hyper
-from heliograph.graph.hyper_variables import hyper_of
+from heliograph.graph.hyper import Hyper, hyper_of
 from heliograph.graph.records import Graph, Plate
 
 __all__ = ["poorly_messaged"]

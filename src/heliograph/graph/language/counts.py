@@ -77,14 +77,10 @@ def negative_binomial(draft: Draft, name: str, *, log_mean: Quantity, dispersion
 
     Parameters
     ----------
-    name
-        A name for them.
     log_mean
         The logarithm of the mean, a Gaussian variable.
     dispersion
         A known positive number (or a hyper-parameter); a large one is a Poisson.
-    observed
-        The counts.
 
     Examples
     --------

@@ -36,14 +36,10 @@ def weibull(
 
     Parameters
     ----------
-    name
-        A name for them.
     shape
         Above 1 the hazard rises with age; 1 is an exponential. A number, an array or a hyper-parameter.
     log_scale
         The logarithm of the scale, a Gaussian variable: for example ``a + X @ w``.
-    observed
-        The lifetimes; NaN where missing.
     censored, until
         As for `exponential`.
 
@@ -77,12 +73,8 @@ def exponential(
 
     Parameters
     ----------
-    name
-        Its name.
     rate, log_rate
         One of the two.
-    size, observed
-        As everywhere.
     censored
         "right" or "left" for all, or an array: 1 (or True) where the lifetime is longer than observed, -1 where shorter.
     until
@@ -166,16 +158,12 @@ def truncated_gaussian(
 
     Parameters
     ----------
-    name
-        A name for them.
     mean
         Of the Gaussian before the cut: a Gaussian variable.
     variance, sd
         Of the same; one of the two, a number, an array or a hyper-parameter.
     lower, upper
         The bounds, numbers or arrays; one of them may be left out.
-    observed
-        The values; NaN where missing.
 
     Examples
     --------

@@ -32,14 +32,10 @@ def student_t(
 
     Parameters
     ----------
-    name
-        Its name.
     mean
         Its centre: a number, an array or a Gaussian variable.
     scale, dof
         The scale and the degrees of freedom: numbers, or hyper-parameters (a Gamma variable is taken for one).
-    size, observed, missing
-        As everywhere: the shape, observed values, and where they are missing.
 
     Examples
     --------
@@ -93,12 +89,8 @@ def uniform(
 
     Parameters
     ----------
-    name
-        Its name.
     lower, upper
         The bounds, numbers or arrays.
-    size, observed, missing
-        As everywhere.
 
     Examples
     --------

@@ -46,8 +46,6 @@ def ordinal(
 
     Parameters
     ----------
-    name
-        Its name.
     score
         A Gaussian variable.
     cuts
@@ -55,8 +53,8 @@ def ordinal(
         ``model.constrain(cuts[1:] > cuts[:-1])``.
     link
         "probit" for Gaussian noise of variance 1, "logit" for logistic noise.
-    size, observed, missing
-        As everywhere; labels are 0, 1, ..., K - 1.
+    observed
+        Labels 0, 1, ..., K - 1.
 
     Returns
     -------

@@ -67,11 +67,6 @@ class Plan(NamedTuple):
     groups: tuple[Group, ...]
     shapes: tuple[tuple[int, ...], ...]  # of all tables, outputs included, with their rows
 
-    @property
-    def n_entries(self) -> float:
-        """Entries of all cliques, which is what a solve costs."""
-        return sum(g.size * float(np.prod(g.shape)) for g in self.groups)
-
 
 def make_plan(cards: np.ndarray, scopes: list[np.ndarray]) -> Plan:
     """Plan exact sums over variables with these numbers of categories.
