@@ -20,7 +20,7 @@ from heliograph.engine.curved import Curved, curved_sites
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.weighed_plates import scalar_form
-from heliograph.engine.weighed_rounds import weigh
+from heliograph.engine.weighed_rounds import Weighed, weigh
 from heliograph.factors import Prior
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Node, Plate
@@ -33,8 +33,12 @@ _MOST_ROWS = 200  # of factors: beyond them each says little, and looking would 
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
 _NATS = 0.2  # of the evidence
 _NOISE = 2.5  # standard errors of a difference, as the draws tell it
+_MOST_NOISE = 1.5  # over the root of the effective number of draws: more is not taken for noise in the end
 _SIGMAS = 3.0  # standard errors of the evidence of the draws
-_LOW = 0.03  # of the draws: with an effective number below this nothing was found out
+_LOW = 0.03  # of the draws: with an effective number below this, and below the next, nothing was found out
+_ENOUGH = (
+    40.0  # draws that count: sixteen unknowns between cuts leave 2 % of the draws, and these tell an sd to a tenth
+)
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
 
@@ -73,22 +77,47 @@ def weighed_beliefs(
         return None
     if not all(tables.belief(node).proper.all() for node in others):
         return None
+    named = [n for n in compiled.graph.nodes if n.given]
+
+    def decided(weighed: Weighed) -> bool:
+        may, does = (_differences(weighed, named, log_evidence, doubt) for doubt in (-1.0, 1.0))
+        return not may or bool(does)
+
     with np.errstate(all="ignore"):
-        weighed = weigh(compiled, tables, others, [scalar_form(p) for p in _plates(compiled)])
+        weighed = weigh(compiled, tables, others, [scalar_form(p) for p in _plates(compiled)], decided)
     if weighed is None or not np.isfinite(weighed.log_model).any():
         return None
-    named = [n for n in compiled.graph.nodes if n.given and n.position in weighed.drawn.values]
-    names = ", ".join(n.name for n in named[:3])
-    n, effective = len(weighed.log_model), weighed.effective
-    if effective < _LOW * n:
-        return [Curved(names, np.nan, np.nan)]
+    if weighed.effective < min(_LOW * len(weighed.log_model), _ENOUGH):
+        return [Curved(_names(weighed, named), np.nan, np.nan)]
+    return _differences(weighed, named, log_evidence)
+
+
+def _names(weighed: Weighed, named: list[Node]) -> str:
+    return ", ".join([n.name for n in named if n.position in weighed.drawn.values][:3])
+
+
+def _differences(
+    weighed: Weighed, named: list[Node], log_evidence: Callable[[], float], doubt: float = 1.0
+) -> list[Curved]:
+    """What differs by more than its limit and `doubt` times its noise: -1 for all that may differ, 1 for what surely does."""
     weight, own = (np.exp(w - logsumexp(w)) for w in (weighed.log_model, weighed.log_own))
-    found = [_judge(node, weighed.drawn.values[node.position], weight, own) for node in named]
-    off = weighed.log_evidence - log_evidence() if weighed.complete else 0.0
+    values = weighed.drawn.values
+    found = [_judge(n, values[n.position], weight, own, doubt) for n in named if n.position in values]
+    off, noise = _evidence(weighed, weight, own) if weighed.complete else (0.0, 0.0)
+    off -= log_evidence() if weighed.complete else 0.0
     judged = [c for c in found if c is not None]
-    if not judged and abs(off) > _NATS + _SIGMAS * np.sqrt(1.0 / effective - 1.0 / n):
-        judged = [Curved(names, 1.0, 0.0)]
+    if not judged and not abs(off) <= _NATS + doubt * _SIGMAS * noise:
+        judged = [Curved(_names(weighed, named), 1.0, 0.0)]
     return [c._replace(evidence=off) for c in judged]
+
+
+def _evidence(weighed: Weighed, weight: np.ndarray, own: np.ndarray) -> tuple[float, float]:
+    """The logarithm of the mean weight, and its error; beside the belief's own weights, whose mean is 1, if that is less."""
+    alone = np.sqrt(np.sum(weight**2) - 1.0 / len(weight))
+    beside = np.sqrt(np.sum((weight - own) ** 2))
+    if alone <= beside:
+        return weighed.log_evidence, alone
+    return weighed.log_evidence - float(logsumexp(weighed.log_own) - np.log(len(own))), beside
 
 
 # ---- which models -------------------------------------------------------------------------------------------------------
@@ -181,8 +210,8 @@ def _is_strong(plate: Plate, port: str, node: Node, tables: Tables) -> bool:
 
 
 # ---- judging ------------------------------------------------------------------------------------------------------------
-def _judge(node: Node, values: np.ndarray, weight: np.ndarray, own: np.ndarray) -> Curved | None:
-    """The worst entry of a node whose moments are not those of its belief, beyond the noise of these draws."""
+def _judge(node: Node, values: np.ndarray, weight: np.ndarray, own: np.ndarray, doubt: float) -> Curved | None:
+    """The worst entry of a node whose moments are not those of its belief, beyond `doubt` times the noise of these draws."""
     values = values.reshape(-1, values.shape[-1])
     (mean, sd), (new_mean, new_sd) = (_moments(node, values, w) for w in (own, weight))
     live = (sd > _ROUNDING * np.abs(mean)) & (new_sd > _ROUNDING * np.abs(mean))  # others were observed
@@ -194,7 +223,9 @@ def _judge(node: Node, values: np.ndarray, weight: np.ndarray, own: np.ndarray) 
     # what every draw adds to either difference: of two modes one may be of a few draws
     shift_noise = np.sqrt(np.sum((weight * new_z * (new_sd / sd)[:, None] - own * z) ** 2, axis=1))
     ratio_noise = 0.5 * np.sqrt(np.sum((weight * (new_z**2 - 1.0) - own * (z**2 - 1.0)) ** 2, axis=1))
-    if not ((shift > _OFF + _NOISE * shift_noise) | (np.abs(log_ratio) > _OFF + _NOISE * ratio_noise)).any():
+    most = _MOST_NOISE * np.sqrt(np.sum(weight**2))
+    room = [doubt * (_NOISE * n if doubt < 0 else np.minimum(_NOISE * n, most)) for n in (shift_noise, ratio_noise)]
+    if not ((shift > _OFF + room[0]) | (np.abs(log_ratio) > _OFF + room[1])).any():
         return None
     return Curved(node.name, float(np.exp(log_ratio[np.abs(log_ratio).argmax()])), float(shift.max()))
 

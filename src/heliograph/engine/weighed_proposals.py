@@ -145,7 +145,7 @@ class Kernels:
         y = coordinates(like)[:, rng.choice(like.n, _RESAMPLED, p=weight)].T  # (s, d)
         scale = np.maximum(y.std(axis=0), 1e-12 * (1.0 + np.abs(y).max(axis=0)))
         z = y / scale
-        centres = z[rng.choice(len(z), min(_CLUSTERS, len(z)), replace=False)]
+        centres = _spread(rng, z, min(_CLUSTERS, len(z)))
         for _ in range(_MOVES):
             nearest = _far(z, centres).argmin(axis=1)
             used = np.unique(nearest)
@@ -195,6 +195,17 @@ class Kernels:
         for k, free in drawn.alone.items():
             change += _line(drawn.graph, k, drawn.values[k][free])[1].sum(axis=0)
         return constant + change + logsumexp(np.array(each) + np.log(self.share)[:, None], axis=0)
+
+
+def _spread(rng: np.random.Generator, z: np.ndarray, n: int) -> np.ndarray:
+    """That many of the points, far ones the rather (k-means++): a mode of few draws has a centre, too."""
+    centres = z[rng.integers(len(z), size=1)]
+    while len(centres) < n:
+        far = _far(z, centres).min(axis=1)
+        if not far.sum() > 0:
+            break
+        centres = np.concatenate([centres, z[rng.choice(len(z), 1, p=far / far.sum())]])
+    return centres
 
 
 def _far(z: np.ndarray, centres: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ those that do, and so on for a few rounds, as in population Monte Carlo (Cappe e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +29,12 @@ __all__ = ["Weighed", "weigh"]
 _SEED = 0  # of the draws, which are the check's own: the same run says the same
 _DRAWS = 1000  # of each portion
 _EVALUATIONS = 100_000  # of factors, at most
+_FIRST, _MANY_ROWS = 100, 20  # draws of each portion that go first, where there are so many rows of factors
+_MOST = 0.25  # of the first few draws: with an effective number above this they may be all that is needed
 _WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in as many draws as are of the belief
 _MOST_MIRRORED = 3  # blocks whose signs are turned, each by itself and all at once
 _ROUNDS = 5  # of draws around those that weigh most, while few of them count
+_FURTHER = 2  # of these at most, while many count and do not decide
 _MORE = 3  # times as many draws in such a round
 _DEFENCE = 8  # one in so many of these is drawn as the first were
 _ENOUGH = 0.15  # of the draws: with an effective number above this there is no need of another round
@@ -83,9 +87,14 @@ class _Look(NamedTuple):
     first: list[Portion]  # the belief, and what is drawn beside it
 
     @property
+    def n_rows(self) -> int:
+        """Rows of factors."""
+        return max(sum(p.size for p in self.plates), 1)
+
+    @property
     def n_most(self) -> int:
         """Draws of one round, at most."""
-        return _EVALUATIONS // max(sum(p.size for p in self.plates), 1)
+        return _EVALUATIONS // self.n_rows
 
     def weigh(self, rng: np.random.Generator, mixture: Mixture) -> Weighed | None:
         """Draw, and weigh; None where a plate cannot say what it says of draws."""
@@ -106,8 +115,18 @@ class _Look(NamedTuple):
         return Weighed(drawn, self.first[0].log_density(drawn) - mixed, log_model, complete)
 
 
-def weigh(compiled: CompiledModel, tables: Tables, others: list[Node], plates: list[Plate]) -> Weighed | None:
-    """Draws of the belief and beside it; then, while few of them count, of kernels around those that do."""
+def weigh(
+    compiled: CompiledModel,
+    tables: Tables,
+    others: list[Node],
+    plates: list[Plate],
+    decided: Callable[[Weighed], bool],
+) -> Weighed | None:
+    """Draws of the belief and beside it; then, while few of them count or do not decide, of kernels around those that do.
+
+    Where rows are many a few draws go first: of a belief that is nearly the posterior they are all that is needed, since the
+    same draws tell the moments of both.
+    """
     beliefs = {n.position: tables.belief(n) for n in others}
     portions = _portions(compiled, tables, beliefs, plates)
     if portions is None:
@@ -115,10 +134,16 @@ def weigh(compiled: CompiledModel, tables: Tables, others: list[Node], plates: l
     look = _Look(compiled, tables, plates, beliefs, portions)
     rng = np.random.default_rng(_SEED)
     each = min(_DRAWS, look.n_most // len(portions))
+    if look.n_rows >= _MANY_ROWS:
+        few = look.weigh(rng, Mixture(portions, [min(_FIRST, each)] * len(portions)))
+        if few is None or (few.effective > _MOST * few.drawn.n and decided(few)):
+            return few
     found = [look.weigh(rng, Mixture(portions, [each] * len(portions)))]
-    for _ in range(_ROUNDS):
+    for k in range(_ROUNDS):
         last = found[-1]
-        if last is None or last.effective > _ENOUGH * last.drawn.n or not np.isfinite(last.log_model).any():
+        if last is None or not np.isfinite(last.log_model).any():
+            break
+        if last.effective > _ENOUGH * last.drawn.n and (k >= _FURTHER or decided(last)):
             break
         kernels = Kernels(rng, last.drawn, last.tempered())
         n = min(_DRAWS * _MORE, look.n_most)
