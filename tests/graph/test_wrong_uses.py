@@ -204,6 +204,30 @@ def test_a_variable_of_another_family_is_refused_and_leaves_the_model_as_it_was(
     assert (model.summary(), set(model.draft.names)) == before
 
 
+IN_VAIN = {  # what was said, and nothing heard
+    "a message of NaN": lambda m: m.attach(m.g[0], hg.Gamma.from_naturals((np.array(np.nan), np.array(1.0)))),
+    "a period of a kernel without": lambda m: m.gp("x", np.arange(3.0), "rbf", period=2.0),
+    "censored, and nothing seen": lambda m: m.exponential("x", m.g[0], censored=True),
+    "until, and nothing seen": lambda m: m.exponential("x", m.g[0], until=2.0),
+    "an audit of a word": lambda m: m.infer(audit="yes"),
+    "a number over a variable": lambda m: 1.0 / m.z,
+    "weights beyond 1": lambda _: hg.Mixture([0.5, 0.6], hg.Gaussian(np.zeros(2), np.ones(2))),
+    "weights of NaN": lambda _: hg.Mixture([0.5, np.nan], hg.Gaussian(np.zeros(2), np.ones(2))),
+    "no sweep": lambda _: hg.after(0),
+    "a word of sweeps": lambda _: hg.after("a"),
+    "time that is over": lambda _: hg.after_seconds(-1.0),
+    "a change below 0": lambda _: hg.changed_less_than(-1.0),
+    "a change of NaN": lambda _: hg.changed_less_than(np.nan),
+    "infer of a number": lambda _: hg.infer(3),
+    "steps of a word": lambda _: hg.steps("model"),
+}
+
+
+@pytest.mark.parametrize("what", IN_VAIN)
+def test_what_would_be_said_in_vain_is_refused(what):
+    refused(what, lambda: IN_VAIN[what](small_model()))
+
+
 def test_there_are_more_than_a_thousand_of_them():
     assert sum(len(kinds) for _, kinds in MODEL.values()) > 1000
 

@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from heliograph.engine.stopping import StopRule, after, after_seconds, changed_less_than
+from heliograph.errors import ModelError
 from heliograph.operators.protocol import Operator
 
 __all__ = ["InferOptions", "StepOptions", "with_options"]
@@ -136,6 +137,8 @@ def with_options(
 
         @functools.wraps(function)
         def wrapper(model: M, *args: P.args, **settings: P.kwargs) -> R:
+            if not hasattr(model, "graph"):
+                raise ModelError(f"{function.__name__} takes a model, not {type(model).__name__}")
             for name in settings:
                 if name not in fields:
                     raise TypeError(f"{function.__name__}() has no setting {name!r}; there are {', '.join(fields)}")

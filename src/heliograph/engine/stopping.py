@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections.abc import Callable
 
 from heliograph.engine.sweep_info import SweepInfo
+from heliograph.errors import ModelError
+from heliograph.numerics.checks import in_words
 
 __all__ = ["InVain", "StopRule", "after", "after_seconds", "changed_less_than"]
 
@@ -58,6 +61,7 @@ def changed_less_than(nats: float) -> StopRule:
     It stops, too, when the noise of a sampling oracle hides whether they have, or when questions are asked in vain; the run is then
     not converged.
     """
+    _check_positive("changed_less_than", "nats", nats)
     return StopRule(
         lambda info: info.settled(nats) or info.hidden or info.in_vain > 0, f"changed_less_than({nats:g})", nats
     )
@@ -65,13 +69,21 @@ def changed_less_than(nats: float) -> StopRule:
 
 def after(sweeps: int) -> StopRule:
     """Stop after that many sweeps."""
+    _check_positive("after", "sweeps", sweeps)
     return StopRule(lambda info: info.sweep >= sweeps, f"after({sweeps})")
 
 
 def after_seconds(seconds: float) -> StopRule:
     """Stop when that much time has passed since the rule was made."""
+    _check_positive("after_seconds", "seconds", seconds)
     end = time.monotonic() + seconds
     return StopRule(lambda info: time.monotonic() >= end, f"after_seconds({seconds:g})")
+
+
+def _check_positive(rule: str, what: str, value: object) -> None:
+    """A rule that can never hold, or always does, is a slip."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) > 0:
+        raise ModelError(f"{rule} takes a positive number of {what}, not {in_words(value)}")
 
 
 # ---- questions in vain -----------------------------------------------------------------------------------------------

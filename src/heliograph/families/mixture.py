@@ -19,6 +19,7 @@ from heliograph.numerics.checks import check_rng, short
 __all__ = ["Mixture"]
 
 _HALVINGS = 60  # of the interval that holds a quantile
+_ROUNDING = 1e-6  # of the sum of weights
 _OUTSIDE = 1e-12  # probability that is left outside it
 
 
@@ -35,7 +36,9 @@ class Mixture:
         """`components` has the components along its first axis."""
         if components.ndim < 1 or components.shape[0] != len(weights):
             raise ModelError(f"{len(weights)} weights do not fit components of shape {components.shape}")
-        self.weights = weights
+        if not abs(float(np.sum(weights)) - 1.0) < _ROUNDING:
+            raise ModelError(f"the weights of a mixture sum to {float(np.sum(weights)):g}, not to 1")
+        self.weights = np.asarray(weights, dtype=float)
         self.components = components
 
     # ---- shape --------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from heliograph.errors import ModelError
+from heliograph.errors import ModelError, UnsupportedError
 from heliograph.families import MultivariateGaussian
 from heliograph.graph import ufuncs
 from heliograph.graph.check import check_divisor
@@ -247,6 +247,11 @@ class Variable(Labels):
         if name in ufuncs.METHODS:
             return ufuncs.as_method(name, args, kwargs)
         raise ModelError(ufuncs.no_function(f"np.{name}", self.name))
+
+    def __rtruediv__(self, other: Any) -> Variable:
+        raise UnsupportedError(
+            f"a number over {self.name!r} has no factor; write the whole as a black box: hg.factor(output=hg.Gaussian)"
+        )
 
     def __neg__(self) -> Variable:
         return build(self.model, scale, self, -1.0)

@@ -100,7 +100,9 @@ def exponential(
         z = want(name, "log_rate", log_rate, Gaussian)
         weibull(draft, name, 1.0, log_scale=scale(draft, z, -1.0), observed=observed, censored=censored, until=until)
         return z
-    if observed is None or (censored is None and until is None):
+    if observed is None and not (censored is None and until is None):
+        raise ModelError(f"variable {name!r}: censored= and until= say something of observed=, which was not given")
+    if censored is None and until is None:
         return gamma(draft, name, 1.0, rate, size=size, observed=observed)
     g = want(name, "rate", rate, Gamma, " (a Gaussian goes to log_rate=)")
     low, high = _lifetimes(name, observed, Censoring(censored, until))

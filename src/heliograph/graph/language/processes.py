@@ -96,6 +96,8 @@ def _covariance(name: str, x: np.ndarray, kernel: _Kernel) -> np.ndarray:
         )
     gaps = x[:, None, :] - x[None, :, :]
     shape = KERNELS[kernel.name]
+    if shape is not None and kernel.period is not None:
+        raise ModelError(f"process {name!r}: period= is of the periodic kernel, and this one is {kernel.name!r}")
     if shape is None:
         if kernel.period is None:
             raise ModelError(f"process {name!r}: the periodic kernel needs period=")

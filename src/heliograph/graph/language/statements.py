@@ -89,6 +89,8 @@ def attach(draft: Draft, x: Quantity, message: Family) -> None:
         raise ModelError(
             f"variable {x.name!r} of shape {x.shape} cannot take a message of shape {message.shape}"
         ) from None
+    if any(np.isnan(a).any() for a in message.naturals):
+        raise ModelError(f"variable {x.name!r}: the message that was attached holds NaN")
     plate = attach_plate(draft, f"evidence on {x.name}", Prior(message.reshape((x.size,))), {"x": x}, {})
     check_plate(draft.graph, plate)
 
