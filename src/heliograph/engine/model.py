@@ -49,6 +49,6 @@ class Model(Builder):
             A posterior of an earlier run of this model to begin with: the same answer, sooner.
         integrate, correct
             Which hyper-parameters are integrated over: "auto" (all), a list, or False (none: they take their best value); and
-            whether the evidence at their values is corrected by importance sampling.
+            whether the evidence at their values is corrected by importance sampling ("auto": where that matters).
         """
         return run_to_the_end(self, options)

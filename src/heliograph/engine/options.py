@@ -108,7 +108,8 @@ class InferOptions(StepOptions):
         "auto" integrates over every hyper-parameter; a list of them, or of variables (or their names), over these only, and
         other hyper-parameters take their best value; False gives all their best value. docs/hyperparameters.md says how.
     correct
-        Correct the evidence at every value of the hyper-parameters by importance sampling.
+        Correct the evidence at every value of the hyper-parameters by importance sampling: "auto" where a few values say that it
+        matters and that it can be done, True always, False never.
     audit
         Check some messages with the oracle before a run counts as converged, where an operator ("kjit", "forest", "neural")
         predicts without saying how wrong it may be. Without the check such a run is not called converged.
@@ -116,7 +117,7 @@ class InferOptions(StepOptions):
 
     progress: bool | None = None
     integrate: Any = "auto"
-    correct: bool = False
+    correct: bool | str = "auto"
     audit: bool = True
 
 

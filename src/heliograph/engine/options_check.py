@@ -37,8 +37,8 @@ def check_options(options: StepOptions) -> None:
         )
     if isinstance(options, InferOptions):
         _check_progress(options.progress)
-        if not isinstance(options.correct, (bool, np.bool_)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ModelError(f"correct must be True or False, not {in_words(options.correct)}")
+        if not isinstance(options.correct, (bool, np.bool_)) and options.correct != "auto":
+            raise ModelError(f"correct must be 'auto', True or False, not {in_words(options.correct)}")
         if not isinstance(options.audit, (bool, np.bool_)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ModelError(f"audit must be True or False, not {in_words(options.audit)}")
 

@@ -40,7 +40,13 @@ def _overlapping(form: Affine) -> tuple[list[int], np.ndarray]:
     keys = [touched(t.node, t.entries, t.coefficients != 0) for t in form.terms]
     key, term = np.concatenate(keys), np.repeat(np.arange(len(keys)), [len(k) for k in keys])
     twice = repeated(key)
-    return sorted(set(term[twice].tolist())), np.unique(key[twice])
+    return sorted(set(term[twice].tolist())), _distinct(key[twice])
+
+
+def _distinct(keys: np.ndarray) -> np.ndarray:
+    """The distinct keys in order: what `np.unique` gives, which hashes whole numbers first and takes ten times as long."""
+    keys = np.sort(keys)
+    return keys[np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]])]
 
 
 def _split(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:

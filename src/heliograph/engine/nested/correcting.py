@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from heliograph.engine.blocks.rows import over
@@ -14,12 +16,22 @@ from heliograph.families import Gaussian
 from heliograph.graph.records import Plate
 from heliograph.numerics.special import logsumexp
 
-__all__ = ["corrected_log_evidence"]
+__all__ = ["Corrected", "corrected_log_evidence"]
 
-_DRAWS = 1000
+_DRAWS = 1000  # at the most
+_EVALUATIONS = 300_000  # of likelihoods at one value, roughly: fewer draws of long data, but at least
+_LEAST = 200
+_ROWS = 50_000  # of a plate at a time
 
 
-def corrected_log_evidence(compiled: CompiledModel, tables: Tables, seed: int) -> float:
+class Corrected(NamedTuple):
+    """A log evidence by importance sampling."""
+
+    log_evidence: float
+    effective: float  # share of the draws that count
+
+
+def corrected_log_evidence(compiled: CompiledModel, tables: Tables, seed: int) -> Corrected:
     """``log`` of the block's integral under its sites times the mean of ``product of factors / product of sites`` over draws.
 
     It is for models whose unobserved variables are all in one block, which other factors meet one scalar at a time: likelihoods.
@@ -28,10 +40,11 @@ def corrected_log_evidence(compiled: CompiledModel, tables: Tables, seed: int) -
     block = _only_block(compiled)
     factor, joint = block.factor, block.joint(tables)
     if joint is None:
-        return -np.inf
-    rng = np.random.default_rng(seed)
-    base = factor.system.sample(rng, joint.solution, _DRAWS).T  # (N, S)
-    log_weight = np.zeros(_DRAWS)
+        return Corrected(-np.inf, 0.0)
+    rng, rows = np.random.default_rng(seed), sum(len(factor.at[port].rows) for port in factor.scalar_sites)
+    n_draws = int(np.clip(_EVALUATIONS // max(rows, 1), _LEAST, _DRAWS))
+    base = factor.system.sample(rng, joint.solution, n_draws).T  # (N, S)
+    log_weight = np.zeros(n_draws)
     for port in factor.scalar_sites:
         at = factor.at[port]
         centre = joint.mean[at.start : at.start + len(at.rows)]
@@ -41,7 +54,9 @@ def corrected_log_evidence(compiled: CompiledModel, tables: Tables, seed: int) -
         log_weight -= (shift - tau * centre) @ gap - 0.5 * tau @ gap**2
         for plate, edge in _likelihoods(compiled, block.plate, at.node):
             log_weight += _log_factor(tables, plate, edge, values)
-    return factor.log_mass(joint) + float(logsumexp(log_weight)) - float(np.log(_DRAWS))
+    total = float(logsumexp(log_weight))
+    effective = float(np.exp(2.0 * total - logsumexp(2.0 * log_weight))) / n_draws
+    return Corrected(factor.log_mass(joint) + total - float(np.log(n_draws)), effective)
 
 
 def _only_block(compiled: CompiledModel) -> BlockPlate:
@@ -75,11 +90,15 @@ def _likelihoods(compiled: CompiledModel, own: Plate, node: int) -> list[tuple[P
 
 
 def _log_factor(tables: Tables, plate: Plate, port: str, values: np.ndarray) -> np.ndarray:
-    """``log`` of the product of a plate's factors at draws of the node at a port, ``(S,)``."""
-    incoming = gather_all(tables, plate)
-    entries = plate.edges[port].entries(plate.size)
-    found = np.empty(values.shape[1])
-    for k in range(values.shape[1]):
-        incoming[port] = Gaussian.point_mass(values[entries, k])
-        found[k] = float(np.sum(plate.factor.log_z(incoming)))
-    return found
+    """``log`` of the product of a plate's factors at draws of the node at a port, ``(S,)``: many draws as one long plate."""
+    incoming, n_draws = gather_all(tables, plate), values.shape[1]
+    drawn = values[plate.edges[port].entries(plate.size)].T  # (S, n)
+    n, at_once = plate.size, max(1, _ROWS // max(plate.size, 1))
+    found: list[np.ndarray] = []
+    for start in range(0, n_draws, at_once):
+        part = drawn[start : start + at_once]
+        rows = np.tile(np.arange(n), len(part))
+        long = {name: x[rows] for name, x in incoming.items() if name != port}
+        long[port] = Gaussian.point_mass(part.reshape(-1))
+        found.append(np.asarray(plate.factor.log_z(long)).reshape(len(part), n).sum(axis=1))
+    return np.concatenate(found)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from heliograph.engine.doubts import warn_of_doubts
+from heliograph.engine.nested.bias import bias_of
 from heliograph.engine.nested.estimating import estimated_error
 from heliograph.engine.nested.integrating import Whole, corrected, explore, single
 from heliograph.engine.nested.modes import best_point
@@ -16,7 +17,7 @@ from heliograph.engine.nested.points import Evaluator, Point, log_prior, values_
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.nested.precisions import poorly_messaged
 from heliograph.engine.nested.records import Error, Integration
-from heliograph.engine.nested.remarks import doubts_of, remarks_of
+from heliograph.engine.nested.remarks import doubts_of, of_bias, remarks_of
 from heliograph.engine.options import InferOptions
 from heliograph.engine.predicting.script import script_of
 from heliograph.errors import AccuracyWarning, ModelError, UnsupportedError
@@ -103,12 +104,14 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
         effort = evaluator.effort
         evaluator = Evaluator(model, chosen, options, pinned, centre=best.u[: sum(h.prior.n for h in chosen)])
     whole = explore(evaluator)
-    if options.correct:
+    bias = bias_of(whole) if options.correct == "auto" and not evaluator.late() else None
+    mended = options.correct is True or (bias is not None and bias.matters and bias.known)
+    if mended:
         whole = corrected(whole, lambda u: log_prior(chosen, u))
     if effort is not None:
         evaluator.effort = type(effort)(*(a + b for a, b in zip(effort, evaluator.effort, strict=True)))
     error = estimated_error(whole)
-    remarks = remarks_of(whole, chosen, tuple(pinned))
+    remarks = (*remarks_of(whole, chosen, tuple(pinned)), *of_bias(bias, mended))
     integration = _integration(whole, chosen, pinned, evaluator, error, remarks)
     values = values_of(chosen, whole.u)
     values |= {k: np.broadcast_to(v, (len(whole.u), *np.shape(v))) for k, v in pinned.items()}
@@ -173,5 +176,5 @@ def _warn(whole: Whole, doubts: str, options: InferOptions) -> None:
         warnings.warn(doubts, AccuracyWarning, stacklevel=5)
     best = max(whole.points, key=lambda p: p.log_density)
     if best.posterior is not None and best.graph is not None and best.posterior.converged:
-        curved = () if best.bent is None or options.correct else best.bent()
+        curved = () if best.bent is None or options.correct is True else best.bent()
         warn_of_doubts(best.graph, best.posterior, options.tolerance, curved)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from threading import Lock
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from heliograph.engine.compiled import compile_model, with_joint_parts
 from heliograph.engine.curved import Curved
-from heliograph.engine.nested.correcting import corrected_log_evidence
+from heliograph.engine.nested.correcting import Corrected, corrected_log_evidence
 from heliograph.engine.nested.frozen import Frozen
 from heliograph.engine.nested.starting import carried_on, shares_at
 from heliograph.engine.options import InferOptions
@@ -55,7 +56,7 @@ class Point:
     model: Replay | None = None
     posterior: Posterior | None = None
     graph: Graph | None = None  # of the run
-    corrected: Callable[[], float] | None = None  # the log evidence by importance sampling
+    corrected: Callable[[], Corrected] | None = None  # the log evidence by importance sampling
     bent: Callable[[], list[Curved]] | None = None  # the unknowns whose belief weighted draws do not confirm
 
     @property
@@ -246,9 +247,9 @@ class Evaluator:
         info, converged = deque(run.sweeps(), maxlen=1).pop()
         return run.posterior(info, converged), run
 
-    def _corrected(self, run: Run) -> Callable[[], float]:
+    def _corrected(self, run: Run) -> Callable[[], Corrected]:
         seed = self._options.seed if isinstance(self._options.seed, int) else 0
-        return lambda: corrected_log_evidence(run.compiled, run.tables, seed)
+        return cache(lambda: corrected_log_evidence(run.compiled, run.tables, seed))
 
     def _starts(self, u: np.ndarray, points: tuple[Point, ...]) -> list[Snapshot]:
         """Messages to begin with, the most promising first: carried on from several points, those of the nearest."""

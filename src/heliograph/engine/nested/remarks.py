@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from heliograph.engine.nested.bias import Bias
 from heliograph.engine.nested.integrating import ABOVE, Whole
 from heliograph.engine.nested.points import log_prior
 from heliograph.engine.nested.records import Integration
 from heliograph.graph.hyper import Hyper
 
-__all__ = ["doubts_of", "remarks_of"]
+__all__ = ["doubts_of", "of_bias", "remarks_of"]
 
 _OPEN = 2.0  # nats by which the evidence at the lowest scale may fall short of the best: zero is not ruled out
 _UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, below which the data said nothing
@@ -63,6 +64,18 @@ def _of_one(whole: Whole, hypers: Sequence[Hyper], h: Hyper, part: slice) -> lis
     if evidence[lowest] > evidence.max() - _OPEN and value < 0.3 * best:
         return [f"{h.name!r} may be zero: the evidence at {float(value):.2g} is within {_OPEN:g} nats of the best"]
     return []
+
+
+def of_bias(bias: Bias | None, mended: bool) -> tuple[str, ...]:
+    """What is said of the error of EP's own evidence."""
+    if bias is None or not bias.matters:
+        return ()
+    words = f"EP's own evidence is off by more at some values of the hyper-parameters than at others ({bias.spread:.2g} nats)"
+    if mended:
+        return (f"{words}, and was corrected by importance sampling",)
+    return (
+        f"{words}, their means by {bias.shift:.2g} standard deviations or more, and too few draws count to correct it",
+    )
 
 
 def doubts_of(whole: Whole, integration: Integration) -> str:
