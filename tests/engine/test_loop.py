@@ -1,11 +1,13 @@
 """The loop: stepping, stopping, warning, rolling back, and saying so."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
 import heliograph as hg
+from heliograph.engine.options import InferOptions
 from heliograph.engine.properness import apply_policy
 
 
@@ -126,3 +128,9 @@ def test_a_tree_s_single_pass_counts_what_its_black_box_asked():
     posterior = model.infer(operator="ask", oracle="quadrature")
     assert posterior.n_sweeps == 0 and posterior.trace.n_asked == 1
     assert posterior[x].precision == pytest.approx(1 + 4 / 0.5, rel=1e-6)  # y = 2 x + noise, by hand
+
+
+@pytest.mark.parametrize("function", [hg.infer, hg.Model.infer])
+def test_the_help_of_infer_lists_every_setting(function):
+    lines = function.__doc__.splitlines()
+    assert not {field.name for field in dataclasses.fields(InferOptions)} - set(lines)

@@ -145,8 +145,15 @@ def with_options(
                     raise TypeError(f"{function.__name__}() has no setting {name!r}; there are {', '.join(fields)}")
             return function(model, options(*args, **settings))
 
+        wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nParameters\n----------\n{_listed(options)}"
         returns = inspect.signature(function).return_annotation
         wrapper.__signature__ = inspect.Signature([first, *fields.values()], return_annotation=returns)  # type: ignore[attr-defined]
         return wrapper
 
     return decorate
+
+
+def _listed(options: Any) -> str:
+    """The settings of a record, its own first, as its docstrings list them."""
+    docs = (inspect.cleandoc(kind.__doc__ or "") for kind in options.__mro__)
+    return "\n".join(doc.split("Attributes\n----------\n")[1] for doc in docs if "Attributes\n" in doc)

@@ -14,6 +14,7 @@ import numpy as np
 
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.sparse import connected_parts
+from heliograph.numerics.joined_sets import joined_sets
 
 __all__ = ["Schedule", "Task", "TiedPlates", "plan", "silent_tasks", "tied_plates"]
 
@@ -183,13 +184,6 @@ def tied_plates(graph: Graph, sweep: tuple[Task, ...]) -> tuple[TiedPlates, ...]
     """Group the tasks of a sweep for the sequential schedule."""
     sweep = tuple(t for t in sweep if not _joint(graph, t))  # a block has no elements to visit
     plates = sorted({t.plate for t in sweep})
-    group = {p: p for p in plates}
-
-    def root(p: int) -> int:
-        while group[p] != p:
-            p = group[p]
-        return p
-
     by_node: dict[int, list[int]] = {}
     for p in plates:
         plate = graph.plates[p]
@@ -197,13 +191,5 @@ def tied_plates(graph: Graph, sweep: tuple[Task, ...]) -> tuple[TiedPlates, ...]
             node = graph.nodes[edge.node]
             if edge.index is None and node.size == plate.size > 1 and not node.fully_observed:
                 by_node.setdefault(edge.node, []).append(p)
-    for tied in by_node.values():
-        for p in tied[1:]:
-            a, b = sorted((root(tied[0]), root(p)))
-            group[b] = a
-    found: list[TiedPlates] = []
-    for p in plates:
-        if root(p) == p:
-            tasks = tuple(t for t in sweep if root(t.plate) == p)
-            found.append(TiedPlates(graph.plates[p].size, tasks))
-    return tuple(found)
+    tied = joined_sets([*([p] for p in plates), *by_node.values()])
+    return tuple(TiedPlates(graph.plates[min(s)].size, tuple(t for t in sweep if t.plate in s)) for s in tied)
