@@ -19,7 +19,7 @@ __all__ = ["Bias", "bias_of"]
 
 _HEAVY = 0.01  # share of the mass that makes a value count
 _DIFFERENT = 0.1  # nats between three values, above which the others are looked at
-_MOST = 10  # of them
+_MOST = 8  # of them
 # of standard deviations by which means are off, or nats by which the error varies: labels of processes have .05 to .1 and sds of
 # latent variables 5 % too small; counts and regressions .001 to .02, and labels with random effects .06, whose sds are right
 _MATTERS = 0.075
@@ -69,5 +69,5 @@ def bias_of(whole: Whole) -> Bias | None:
 def _error(point: Point) -> tuple[float, float]:
     """What is missing in EP's log evidence at a value, and the share of the draws that count."""
     assert point.corrected is not None and point.posterior is not None
-    better = point.corrected()
+    better = point.corrected(True)
     return better.log_evidence - point.posterior.log_evidence, better.effective

@@ -18,9 +18,8 @@ from heliograph.numerics.special import logsumexp
 
 __all__ = ["Corrected", "corrected_log_evidence"]
 
-_DRAWS = 1000  # at the most
-_EVALUATIONS = 300_000  # of likelihoods at one value, roughly: fewer draws of long data, but at least
-_LEAST = 200
+_DRAWS = 1000
+_FEW = 200_000, 200  # evaluations of likelihoods at one value for a first look, and draws at the least
 _ROWS = 50_000  # of a plate at a time
 
 
@@ -31,18 +30,19 @@ class Corrected(NamedTuple):
     effective: float  # share of the draws that count
 
 
-def corrected_log_evidence(compiled: CompiledModel, tables: Tables, seed: int) -> Corrected:
+def corrected_log_evidence(compiled: CompiledModel, tables: Tables, seed: int, few: bool = False) -> Corrected:
     """``log`` of the block's integral under its sites times the mean of ``product of factors / product of sites`` over draws.
 
     It is for models whose unobserved variables are all in one block, which other factors meet one scalar at a time: likelihoods.
-    The same seed gives the same draws at all values of the hyper-parameters, so that their noise is common to them.
+    The same seed gives the same draws at all values of the hyper-parameters, so that their noise is common to them. With `few`
+    there are less where data are long.
     """
     block = _only_block(compiled)
     factor, joint = block.factor, block.joint(tables)
     if joint is None:
         return Corrected(-np.inf, 0.0)
     rng, rows = np.random.default_rng(seed), sum(len(factor.at[port].rows) for port in factor.scalar_sites)
-    n_draws = int(np.clip(_EVALUATIONS // max(rows, 1), _LEAST, _DRAWS))
+    n_draws = min(_DRAWS, max(_FEW[0] // max(rows, 1), _FEW[1])) if few else _DRAWS
     base = factor.system.sample(rng, joint.solution, n_draws).T  # (N, S)
     log_weight = np.zeros(n_draws)
     for port in factor.scalar_sites:

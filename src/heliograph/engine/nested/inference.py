@@ -104,8 +104,9 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
         effort = evaluator.effort
         evaluator = Evaluator(model, chosen, options, pinned, centre=best.u[: sum(h.prior.n for h in chosen)])
     whole = explore(evaluator)
-    bias = bias_of(whole) if options.correct == "auto" and not evaluator.late() else None
-    mended = options.correct is True or (bias is not None and bias.matters and bias.known)
+    always = not isinstance(options.correct, str) and bool(options.correct)
+    bias = bias_of(whole) if isinstance(options.correct, str) and not evaluator.late() else None
+    mended = always or (bias is not None and bias.matters and bias.known)
     if mended:
         whole = corrected(whole, lambda u: log_prior(chosen, u))
     if effort is not None:
@@ -176,5 +177,5 @@ def _warn(whole: Whole, doubts: str, options: InferOptions) -> None:
         warnings.warn(doubts, AccuracyWarning, stacklevel=5)
     best = max(whole.points, key=lambda p: p.log_density)
     if best.posterior is not None and best.graph is not None and best.posterior.converged:
-        curved = () if best.bent is None or options.correct is True else best.bent()
+        curved = () if best.bent is None or (not isinstance(options.correct, str) and options.correct) else best.bent()
         warn_of_doubts(best.graph, best.posterior, options.tolerance, curved)

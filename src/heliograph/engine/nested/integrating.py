@@ -172,7 +172,9 @@ def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float], seed: int 
         for p in r.points:
             assert p.corrected is not None
             use.append(
-                replace(p, log_density=p.corrected().log_evidence + log_prior(p.u), gradient=np.full(len(p.u), np.nan))
+                replace(
+                    p, log_density=p.corrected(False).log_evidence + log_prior(p.u), gradient=np.full(len(p.u), np.nan)
+                )
             )
         others = [f for j, f in enumerate(frames) if j != k]
         regions.append(region_of(r.frame, r.flood, use, r.even, others, seed))

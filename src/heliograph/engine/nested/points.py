@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
 from threading import Lock
 from typing import NamedTuple
 
@@ -56,7 +55,7 @@ class Point:
     model: Replay | None = None
     posterior: Posterior | None = None
     graph: Graph | None = None  # of the run
-    corrected: Callable[[], Corrected] | None = None  # the log evidence by importance sampling
+    corrected: Callable[[bool], Corrected] | None = None  # the log evidence by importance sampling, by few draws if so
     bent: Callable[[], list[Curved]] | None = None  # the unknowns whose belief weighted draws do not confirm
 
     @property
@@ -247,9 +246,9 @@ class Evaluator:
         info, converged = deque(run.sweeps(), maxlen=1).pop()
         return run.posterior(info, converged), run
 
-    def _corrected(self, run: Run) -> Callable[[], Corrected]:
+    def _corrected(self, run: Run) -> Callable[[bool], Corrected]:
         seed = self._options.seed if isinstance(self._options.seed, int) else 0
-        return cache(lambda: corrected_log_evidence(run.compiled, run.tables, seed))
+        return lambda few: corrected_log_evidence(run.compiled, run.tables, seed, few)
 
     def _starts(self, u: np.ndarray, points: tuple[Point, ...]) -> list[Snapshot]:
         """Messages to begin with, the most promising first: carried on from several points, those of the nearest."""
