@@ -11,6 +11,7 @@ from benchmarks.truth import (
     discrete,
     effects,
     extreme,
+    functions,
     impossible,
     linear,
     metamorphic,
@@ -49,6 +50,7 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "box loop": boxes.box_loop,
     "noisy box": boxes.noisy_box,
     "program": programs.program,
+    "function chain": functions.function_chain,
     "rewritten": metamorphic.rewritten,
     "hierarchical": stored.hierarchical,
 }

@@ -225,3 +225,18 @@ def test_a_function_of_what_only_readers_hear_of_is_drawn_with_it():
 
     _, said = _said(build)
     assert len(said) == 1 and "the belief of a " in said[0]
+
+
+def test_values_of_functions_are_no_further_unknowns():
+    centres = np.linspace(-0.7, 0.7, 20)
+    labels = np.arange(20) % 5 > 0
+
+    def build(m):  # twenty unknowns, and the values of a function of one of them each
+        a = m.gaussian("a", centres, sd=1.0)
+        m.bernoulli("y", logit=a**2, observed=labels)
+
+    posterior, said = _said(build)
+    sides = np.where(labels, 1.0, -1.0)
+    exact = [_moments(stats.norm.logpdf(X, c, 1.0) + log_expit(s * X**2)) for c, s in zip(centres, sides, strict=True)]
+    assert sum(log_z for _, _, log_z in exact) - posterior.log_evidence > 0.35
+    assert len(said) == 1

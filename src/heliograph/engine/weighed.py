@@ -21,7 +21,7 @@ from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.weighed_plates import scalar_form
 from heliograph.engine.weighed_rounds import Weighed, weigh
-from heliograph.factors import Prior
+from heliograph.factors import AbsoluteValue, Maximum, Prior, Square
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
@@ -40,6 +40,7 @@ _ENOUGH = (
     40.0  # draws that count: sixteen unknowns between cuts leave 2 % of the draws, and these tell an sd to a tenth
 )
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
+_FUNCTIONS = (AbsoluteValue, Maximum, Square)
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
 
 
@@ -128,13 +129,28 @@ def _others(compiled: CompiledModel) -> list[Node] | None:
     nodes = compiled.graph.nodes
     free = [n for n in nodes if not n.fully_observed and n.position not in inside and not _unused(compiled, n)]
     numbers = [n for n in free if n.family in (Gaussian, Gamma, Beta)]
-    n_numbers = sum(n.size for n in numbers) + sum(b.factor.block.n_columns for b in compiled.blocks)
+    made = _made(compiled)
+    n_numbers = sum(n.size for n in numbers if n.position not in made)
+    for block in (b.factor.block for b in compiled.blocks):
+        inner = sum(int((np.reshape(block.base[k], -1) >= 0).sum()) for k in made & block.base.keys())
+        n_numbers += block.n_columns - inner
     fine = all(isinstance(b.factor.system, DenseSystem) and b.factor.refused is None for b in compiled.blocks)
     vectors = any(n.family is MultivariateGaussian for n in free)
     n_rows = sum(p.size for p in _plates(compiled))
     if vectors or not fine or not 0 < n_numbers <= _MOST_UNKNOWN or not 0 < n_rows <= _MOST_ROWS:
         return None
     return numbers
+
+
+def _made(compiled: CompiledModel) -> set[int]:
+    """The nodes of values of functions of one unknown number, which are no further numbers."""
+    nodes = compiled.graph.nodes
+    found: set[int] = set()
+    for plate in _plates(compiled):
+        free = [port for port, e in plate.edges.items() if not nodes[e.node].fully_observed]
+        if isinstance(plate.factor, _FUNCTIONS) and not plate.joined and len(free) == 2 and plate.factor.child in free:
+            found.add(plate.edges[plate.factor.child].node)
+    return found
 
 
 def _arguments(compiled: CompiledModel) -> set[int]:
