@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from heliograph.graph.variable import Variable
 
 __all__ = ["Comparison", "ReadablePosterior", "TableRow", "check_model", "compare", "digests_of", "entry_names"]
 
+_WIDE = 100  # columns of a note
 _NAME = 24  # columns of a variable's name
 _HEAD = ("variable", "mean", "sd")
 _COMPARED = ("model", "log evidence", "against the best", "probability")
@@ -84,7 +86,9 @@ class ReadablePosterior:
 
     def summary(self) -> str:
         """Means and standard deviations, evidence and how the run went, at most 100 columns wide."""
-        notes = chain.from_iterable(_wrapped(note) for note in self.notes())
+        notes = chain.from_iterable(
+            wrap(note, _WIDE, break_long_words=False, break_on_hyphens=False) for note in self.notes()
+        )
         return "\n".join([*text_table(_HEAD, self._rows()), "", *notes])
 
     def _repr_html_(self) -> str:
@@ -128,19 +132,6 @@ class ReadablePosterior:
         """The log Bayes factor of this posterior's model against another's of the same data; positive favours this one."""
         found = compare({"this": self, "other": other})
         return float(found.log_evidence[found.names.index("this")] - found.log_evidence[found.names.index("other")])
-
-
-def _wrapped(note: str, width: int = 100) -> list[str]:
-    """A sentence in lines that are not longer than `width`."""
-    lines: list[str] = []
-    line = ""
-    for word in note.split(" "):
-        if line and len(line) + 1 + len(word) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    return [*lines, line]
 
 
 class TableRow(NamedTuple):

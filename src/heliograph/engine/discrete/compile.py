@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.engine.discrete.tuples import Joined
 from heliograph.errors import ContradictionError
-from heliograph.factors import ConditionalTable, Equal, Prior
+from heliograph.factors import ConditionalTable, DirichletTable, DirichletTuple, Equal, Prior
 from heliograph.families import Bernoulli, Categorical, Family
 from heliograph.graph.records import Edge, Graph, Node, Plate
 from heliograph.numerics.joined_sets import joined_sets
 
-__all__ = ["DiscreteBlock", "Member", "Tuples", "find_discrete_blocks", "log_weights"]
+__all__ = ["DiscreteBlock", "Joined", "Member", "Tuples", "find_discrete_blocks", "log_weights", "with_tuples"]
 
 
 class Member(NamedTuple):
@@ -199,3 +198,36 @@ def log_weights(message: Family) -> np.ndarray:
     at = np.flatnonzero(message.is_point)
     hot[at, message.point[at].astype(int)] = True
     return np.where(message.is_point[:, None], np.where(hot, 0.0, -np.inf), weights)
+
+
+# ---- categories that an unknown table joins, as one category ---------------------------------------------------------
+class Joined(NamedTuple):
+    """A node whose entries are several categories at once: the rows of an unknown table see them jointly then."""
+
+    node: int
+    shape: tuple[int, ...]  # categories of each
+    ends: tuple[Edge, ...]  # where each is, the parents first
+
+
+def with_tuples(graph: Graph) -> tuple[Graph, list[Joined]]:
+    """The graph with a node of tuples for every unknown table that joins two open categories or more."""
+    made = replace(graph, nodes=list(graph.nodes), plates=[])
+    joined: list[Joined] = []
+    for plate in graph.plates:
+        factor = plate.factor
+        if isinstance(factor, DirichletTable) and _n_open(graph, plate, factor) > 1:
+            ends = tuple(plate.edges[p] for p in (*factor.parents, "child"))
+            size = graph.nodes[ends[-1].node].dimension or 2
+            shape = (*factor.sizes, size)
+            name = f"({graph.nodes[ends[-1].node].name} and what it is given by)"
+            node = Node(len(made.nodes), name, Categorical, (plate.size,), len(factor.rows) * size, False)
+            made.nodes.append(node)
+            joined.append(Joined(node.position, shape, ends))
+            edges = {row: plate.edges[row] for row in factor.rows} | {"x": Edge(node.position, None, True)}
+            plate = replace(plate, factor=DirichletTuple(len(factor.rows)), edges=edges)
+        made.plates.append(replace(plate, position=len(made.plates)))
+    return (made, joined) if joined else (graph, [])
+
+
+def _n_open(graph: Graph, plate: Plate, factor: DirichletTable) -> int:
+    return sum(not graph.nodes[plate.edges[p].node].fully_observed for p in (*factor.parents, "child"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from heliograph.engine.discrete.compile import DiscreteBlock, find_discrete_blocks
+from heliograph.engine.discrete.compile import DiscreteBlock, find_discrete_blocks, with_tuples
 from heliograph.engine.discrete.plate import DiscreteFactor
-from heliograph.engine.discrete.tuples import with_tuples
 from heliograph.engine.joint_plates import joint_but, met_outside, refuse_block, with_joint_plates
 from heliograph.graph.records import Graph
 from heliograph.numerics.elimination import TooManyConfigurationsError
