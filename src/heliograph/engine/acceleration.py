@@ -1,4 +1,4 @@
-"""Slow runs jump ahead: the beliefs of the last sweeps show where they are heading (Anderson 1965, every second sweep).
+"""Acceleration of slow runs: jumps to where the beliefs of the last sweeps are heading (Anderson 1965).
 
 Sweeps that creep, or circle, around a fixed point move by nearly linear maps. The combination of the last few states (weights
 that add up to 1) whose moves cancel best is near to it. Messages are combined as their natural parameters; the weights come
@@ -24,20 +24,20 @@ __all__ = ["Jumps"]
 F = TypeVar("F", bound=Family)
 
 _PAIRS = 6  # sweeps that are remembered
-_FEWEST = 4  # of which a jump needs so many
+_FEWEST = 4  # of these, the fewest that a jump is computed from
 _BETWEEN = 2  # plain sweeps between two jumps
-_AT_THE_END = 4  # the same where changes are small enough to end: what is still to come must show in plain sweeps
+_AT_THE_END = 4  # the same where the run could end: what is still to come must show in plain sweeps
 _SLOW = 0.1  # the change of a sweep over that of the sweep before it, from which on a run is slow
-_SAVED = 3  # plain sweeps that would still be needed: a jump costs one, and the time of another
+_SAVED = 3  # a jump must save so many plain sweeps: it costs one, and the time of another
 _NEAR = (
     0.5  # nats: a sweep that moves a belief more is not near to any fixed point, and shows nothing about the way there
 )
 _WAIT = 6  # sweeps without a jump after one that was undone
 _WORSE = 2.0  # times the change before a jump, above which it is undone
 _RIDGE = 1e-8  # of the largest singular value of the moves: less than this is rounding
-_LEAST_MOVES = 3  # of the last sweeps that a jump goes by, where the weights of all that are remembered are too large
-_LARGEST = 1e3  # weights beyond this are an extrapolation into the blue
-_ENTRIES = 20_000  # that the weights are found from: in a larger model, those that the last sweep moved most
+_LEAST_MOVES = 3  # sweeps that a jump uses where the weights of all remembered ones are too large
+_LARGEST = 1e3  # larger weights extrapolate too far to be trusted
+_ENTRIES = 20_000  # entries that the weights are found from: in a larger model, those that the last sweep moved most
 
 
 class _Pair(NamedTuple):
@@ -95,7 +95,7 @@ class Jumps:
         return True
 
     def forget(self) -> None:
-        """Begin anew, after a while."""
+        """Forget all sweeps, and wait for a while before the next jump."""
         self._pairs.clear()
         self._wait, self._since, self._change = _WAIT, 1, np.inf
 
@@ -135,9 +135,7 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
     f = np.stack(moves, axis=1)
     if not np.isfinite(f).all():
         return None
-    for first in range(
-        f.shape[1] - _LEAST_MOVES + 1
-    ):  # moves that are all alike say more than fewer of them only in noise
+    for first in range(f.shape[1] - _LEAST_MOVES + 1):  # moves that are all alike add only noise
         last = f[:, first:]
         # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
         share = np.asarray(np.linalg.lstsq(np.diff(last, axis=1), last[:, -1], rcond=_RIDGE)[0], dtype=float)

@@ -25,7 +25,9 @@ class CompiledModel(NamedTuple):
     schedule: Schedule
     late: frozenset[int]  # nodes to which some messages are sent only when a posterior is read
     hidden: frozenset[int]  # nodes inside blocks that nothing else reads: their beliefs are made when asked for
-    met: frozenset[int]  # nodes of blocks that other factors meet: where their beliefs rest, so does the joint one
+    met: frozenset[
+        int
+    ]  # nodes of blocks that other factors touch: when their beliefs have settled, so has the joint one
 
     def send(self, exchange: Exchange, task: Task, damping: float = 0.0, rows: Rows = None) -> None:
         """Send one direction of one plate."""
@@ -59,13 +61,13 @@ class CompiledModel(NamedTuple):
             for n in self.graph.nodes
             if not n.fully_observed and n.position not in self.late and n.position not in self.hidden
         ]
-        # a category that stands for several of the user's is watched in their place
+        # a node of tuples is watched in place of the user's categories that it stands for
         shown = [n for n in free if n.given or n.position in self.met or (n.times is not None and n.family.discrete)]
         return shown if any(n.given for n in shown) else free
 
 
 def with_joint_parts(graph: Graph, structure: str = "auto", budget: float = 2.0) -> Graph:
-    """The same model with one plate for all that is kept joint."""
+    """Put blocks in the place of everything that is kept joint."""
     if structure == "factorised":
         return with_products(graph)
     must = structure == "joint"
@@ -87,13 +89,13 @@ def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) ->
     met = {e.node for p in graph.plates for e in p.edges.values() if not e.joint} & joint
     met = {
         k for k in met if graph.nodes[k].family.gaussian
-    }  # only differences of Gaussians can move while all else rests
+    }  # only differences of Gaussians can move while all else has settled
     met -= {k for kind in plates if isinstance(kind, BlockPlate) for k in _implied(graph, kind, late | hidden)}
     return CompiledModel(graph, plates, schedule, late, hidden, frozenset(met))
 
 
 def _implied(graph: Graph, kind: BlockPlate, unseen: frozenset[int]) -> frozenset[int]:
-    """The nodes of a block that is all one vector, whose belief is watched: no expression of it moves by more nats than it does."""
+    """The nodes of blocks that are one vector whose belief is watched: no expression of it moves by more nats than it does."""
     block = kind.factor.block
     for k, columns in block.base.items():
         node = graph.nodes[k]

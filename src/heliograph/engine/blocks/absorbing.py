@@ -1,9 +1,9 @@
 # pyright: basic
-"""Sums of a black box's output and other unknowns, written as the output of one black box.
+"""Sums of a black box's output and other unknowns, rewritten as the output of a larger black box.
 
-In ``y = c + f(a, b) + noise`` the offset c depends on a and b, and f's output is on a loop with f's inputs. The oracles know
-vectors of inputs, and nothing that is joint with an output. So c becomes an input: ``s = f(a, b) + c`` is what the box makes. Its
-old output is left as a leaf, which is computed when a posterior is asked for it (docs/decisions/0054).
+In ``y = c + f(a, b) + noise`` the offset c depends on a and b, and f's output is on a loop with f's inputs. The oracles can
+treat several inputs jointly, but no input jointly with the output. So c becomes an input, and the box computes
+``s = f(a, b) + c``. Its old output becomes a leaf, which is computed only when somebody reads it (docs/decisions/0054).
 """
 
 from __future__ import annotations

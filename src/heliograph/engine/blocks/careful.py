@@ -1,8 +1,8 @@
 # pyright: basic
-"""The joint belief where weights differ by more than double precision holds: by orthogonal transformations of the rows.
+"""The joint belief where weights differ by more than double precision resolves: by orthogonal transformations of the rows.
 
-A precision is a sum of squares, in which a row of weight 1e12 rounds away what rows of weight 1 say. Triangularising the rows
-themselves keeps it: the heaviest first, each is only rotated.
+A precision matrix is a sum of squares, in which a row of weight 1e12 rounds away the terms of rows of weight 1.
+Triangularising the rows themselves, the heaviest first, keeps these terms, because rows are only rotated.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Which linear system a block gets: the one that costs less, known before any number is touched."""
+"""The choice of a linear system for a block: the cheaper one, as estimated before anything is computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heliograph.numerics.sparse import Budget
 __all__ = ["Limits", "system_for"]
 
 _FLOPS = 2e10  # operations of a joint solve in a second of one core
-_BYTES = 1e9  # that it may use for each second that it may take
+_BYTES = 1e9  # bytes that a joint solve may use for each second that it may take
 
 _SMALL = 64  # base scalars up to which a dense system is always the better one
 _DENSE_SPEED = 4.0  # operations of dense linear algebra in the time of one of the sparse solver's

@@ -2,7 +2,7 @@
 """From a graph to its Gaussian blocks: which nodes are jointly Gaussian, and as which rows over which base scalars.
 
 Plates that are linear in Gaussian variables (sums, scalings, ``X @ w``, stacks, Gaussian noise of known variance, priors)
-disappear into the block of the nodes that they join. What is left of a block for the rest of the graph is one expression per
+disappear into the block of the nodes that they join. What remains of a block is one expression per
 entry of every node, and the rows whose weight is known for the whole run: priors, noise and data.
 """
 
@@ -277,7 +277,7 @@ class _Compiler:
             self.known.append(Known(shifted(rows, -shift / precision), precision))
         else:
             mean = np.linalg.solve(precision, shift[..., None])[..., 0] if shift.any() else shift
-            good, lower = message.cholesky()  # which was asked whether it is proper: it has them already
+            good, lower = message.cholesky()  # the check that it is proper computed them
             self._write_vectors(shifted(rows, -mean.reshape(-1)), precision, lower if good.all() else None)
 
     def _write_vectors(self, rows: Rows, precision: np.ndarray, lower: np.ndarray | None = None) -> None:

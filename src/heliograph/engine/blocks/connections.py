@@ -1,5 +1,5 @@
 # pyright: basic
-"""Which parts of a block hang together: base scalars that rows join, directly or by others."""
+"""The connected parts of a block: base scalars that rows join, directly or through others."""
 
 from __future__ import annotations
 

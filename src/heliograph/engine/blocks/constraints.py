@@ -1,5 +1,5 @@
 # pyright: basic
-"""Expressions that have a value exactly: each fixes one base scalar in terms of the others, which is then put in."""
+"""Expressions with an exactly known value: each fixes one base scalar in terms of the others and eliminates it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from heliograph.errors import ContradictionError, UnsupportedError
 __all__ = ["Elimination", "eliminate"]
 
 _RANK = 1e-10  # of the largest coefficient left in a row: less is rounding
-_CONSISTENT = 1e-8  # relative: two values of one expression that differ by less are the same
-_LARGEST = 4000  # constraints or scalars in them that a dense elimination is made for
+_CONSISTENT = 1e-8  # relative: two values of one expression that differ by less count as equal
+_LARGEST = 4000  # constraints, or scalars in them, up to which a dense elimination is done
 
 
 class Elimination(NamedTuple):
@@ -46,14 +46,14 @@ class Elimination(NamedTuple):
 
 
 def eliminate(rows: Rows, values: np.ndarray) -> Elimination:
-    """Solve ``rows = values`` for one scalar each, by Gauss-Jordan with the largest coefficient as pivot.
+    """Solve every equation ``rows = values`` for one scalar, by Gauss-Jordan elimination with the largest coefficient as pivot.
 
     Raises
     ------
     ContradictionError
         Where no values of the variables satisfy them all.
     UnsupportedError
-        Where there are too many.
+        Where there are too many equations or scalars in them.
     """
     whole = _all_sparse(rows)
     columns = np.unique(whole.indices)

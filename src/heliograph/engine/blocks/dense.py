@@ -1,5 +1,5 @@
 # pyright: basic
-"""A block as one dense linear system: the right thing up to some hundred base scalars, and for long ``X @ w``.
+"""A block as one dense linear system: best for up to some hundred base scalars, and for products ``X @ w`` with long rows.
 
 The precision is ``Q = sum of weight a a'`` over the rows of known weight, which is summed once, and over the sites, which
 is summed again in every sweep. Variances are squared lengths of whitened rows, so none is negative.
@@ -116,7 +116,7 @@ class DenseSystem:
         return Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q, upper), lost)
 
     def whole(self, rows: Rows, solution: Solution) -> MultivariateGaussian | None:
-        """The belief of rows that are all base scalars in their order; None of any others."""
+        """The joint belief of `rows` if they are exactly the base scalars in their order, else None."""
         if solution.factored is None or not rows.in_order:
             return None
         return factored_gaussian(*solution.factored, solution.root, solution.mean)
@@ -150,7 +150,7 @@ class DenseSystem:
         return rows.constant + image(rows, solution.mean)
 
     def error(self, rows: Rows, start: int, solution: Solution) -> Error:
-        """0: nothing is estimated."""
+        """Return an error of 0, because nothing is estimated."""
         return Error(0.0)
 
     def log_mass(self, solution: Solution) -> float:
@@ -161,7 +161,7 @@ class DenseSystem:
 def laid_out(rows: Rows) -> Rows:
     """Rows as one dense matrix, where that is small."""
     n, n_columns = len(rows), rows.n_columns
-    largest = max(_LARGEST, 2 * rows.sparse.nnz)  # what is half full is larger as it is
+    largest = max(_LARGEST, 2 * rows.sparse.nnz)  # a sparse matrix that is half full takes more memory than a dense one
     if not n or n * n_columns > largest or not (rows.sparse.nnz or len(rows.dense) > 1):
         return rows
     if rows.sparse.nnz < 0.05 * n * n_columns and n_columns > 64 and not rows.dense:

@@ -4,7 +4,7 @@
 Where every expression is of one or two scalars, variances come from messages between pairs, which loops make a little too small.
 The second solve with sites checks some of them by single solves, and where they are not good enough, random probes take their
 place for the rest of the run (docs/decisions/0061). Probes are drawn once, so that a sweep is a function of its messages and the
-run can settle; what they leave is an error of each standard deviation, known as it is made. There is no log determinant, and so
+run can settle; they leave an error of each standard deviation, which is estimated beside it. There is no log determinant, and so
 no evidence.
 """
 
@@ -29,8 +29,8 @@ _PROBES = 128
 EXPECTED_ERROR = 0.5 * (2.0 / _PROBES) ** 0.5  # of a standard deviation, relative, if the probes had to find all of it
 GOOD = 0.02  # largest relative error of a checked standard deviation with which messages are kept; half of what is promised
 _CHECKED = 32  # rows that are checked during a run
-_CHECKED_LATER = 256  # and when somebody asks how exact they are
-_SIGNS = 0  # the probes' own seed, and that of samples: a posterior by formulas does not hang on the seed of a run
+_CHECKED_LATER = 256  # and when a reader asks how exact they are
+_SIGNS = 0  # the seed of probes and samples: a posterior by formulas does not depend on the seed of a run
 _LARGEST_CORE = 400  # scalars that are solved for one by one in every sweep
 _FEW = 64  # right-hand sides at a time
 _MOST_SOLVED = 2000  # rows that are solved for one by one; more are read off the messages or the probes
@@ -118,7 +118,7 @@ class EstimatedSystem:
         return found
 
     def _found_wrong(self, found: sparse.Passed, weights: tuple[np.ndarray, ...]) -> bool:
-        """Whether the standard deviations of some shown rows are too far from those of single solves."""
+        """Return whether the standard deviations of some rows are too far from those of single solves."""
         solution = EstimatedSolution(found.mean, found, weights, found.mean)
         return self._checked_error(self.shown, found.variances[len(self.known)], solution, _CHECKED) > GOOD
 
@@ -133,9 +133,10 @@ class EstimatedSystem:
         return self.means(self.shown, solution), np.where(variance > 0, variance, 0.0)
 
     def error(self, rows: Rows, start: int, solution: EstimatedSolution) -> Error:
-        """How wrong the standard deviations of some rows may be, which `start` among the shown ones.
+        """Estimate how wrong the standard deviations of some rows may be.
 
-        Rows that are not shown (`start` below 0) are solved for one by one, without such an error, unless they are many.
+        `start` is the place of the first of them among the rows that are wanted in every sweep; below 0 they are not among
+        these, and are solved for one by one, exactly, unless they are many.
         """
         found, shown = solution.estimate, slice(start, start + len(rows))
         if start < 0 and not self._too_many(rows):
@@ -227,7 +228,7 @@ class EstimatedSystem:
         return found
 
     def whole(self, rows: Rows, solution: EstimatedSolution) -> None:
-        """None: the whole precision is never laid out."""
+        """Return None, because the whole precision matrix is never formed."""
 
     def covariance(self, rows: Rows, others: Rows, solution: EstimatedSolution) -> np.ndarray:
         """Covariances of some rows with others, by conjugate gradients: exact."""
@@ -240,5 +241,5 @@ class EstimatedSystem:
         return solution.mean + sparse.solve_iteratively(self._bare, solution.weights, noise).T
 
     def log_mass(self, solution: EstimatedSolution) -> float:
-        """NaN: nobody knows the determinant."""
+        """Return NaN, because the determinant is not computed."""
         return np.nan

@@ -1,9 +1,9 @@
 # pyright: basic
-"""A system without private scalars: they are integrated out of the sites that read them, and read again when asked for.
+"""A system without private scalars: they are integrated out of the sites that read them, and recovered when asked for.
 
 A site ``exp(shift z - tau z^2 / 2)`` on ``z = y + noise``, with noise of variance v that nothing else reads, is one on y:
 ``exp(shift g y - tau g y^2 / 2)`` with ``g = 1 / (1 + tau v)``. Given y, what is known of z is ``g (y + v shift)`` with variance
-``g v``. Nothing is subtracted, so that no digit is lost whatever the sites say (docs/decisions/0048).
+``g v``. Nothing is subtracted, so no digits are lost (docs/decisions/0048).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["FoldedSystem", "folded_system"]
 
 
 class _Folded(NamedTuple):
-    """The belief of the scalars that are left, and what the sites say of the deviations given these."""
+    """The belief of the remaining scalars, and the sites' statistics of the deviations given these."""
 
     inner: Any
     share: np.ndarray  # (n,) g
@@ -33,7 +33,7 @@ class _Folded(NamedTuple):
 
 
 def folded_system(fold: Fold, rows: Rows, n_sites: int, limits: Limits = Limits()) -> FoldedSystem:  # noqa: B008
-    """The system of a block for rows that are wanted in every sweep; only the sites, which come first, may hold private scalars."""
+    """Make the system of a block; of the rows wanted in every sweep only the sites, which come first, may hold private scalars."""
     sites, others = take(rows, np.arange(n_sites)), take(rows, np.arange(n_sites, len(rows)))
     n_left = fold.rest.n_columns
     shown = joined([fold.site_rows, without_private(others, fold.number, n_left)], n_left)
@@ -41,18 +41,18 @@ def folded_system(fold: Fold, rows: Rows, n_sites: int, limits: Limits = Limits(
 
 
 class _Opened(NamedTuple):
-    """Expressions of the scalars that are left, plus what is still open of the deviations given these."""
+    """Expressions of the remaining scalars, plus the part of the deviations that these leave uncertain."""
 
     rows: Rows  # (n,)
-    own: Any  # (n, p) CSR: the deviations in them; None where there are none
-    shared: Any  # (n, sites) CSR: these, by the sites that read them, times weight and variance
+    own: Any  # (n, p) CSR: coefficients of the deviations; None where there are none
+    shared: Any  # (n, sites) CSR: the same by site, times weight and variance
 
 
 class FoldedSystem:
     """The system of a block some of whose scalars are private."""
 
     def __init__(self, fold: Fold, inner: System, site_rows: Rows) -> None:
-        """`inner` is of the scalars that are left, `site_rows` are the sites' expressions of all scalars."""
+        """`inner` is the system of the remaining scalars; `site_rows` are the sites' expressions over all scalars."""
         self.fold, self.inner, self.site_rows = fold, inner, site_rows
         self.refused = inner.refused
         self.noise = np.bincount(fold.site, fold.weight**2 * fold.variance, len(site_rows))
@@ -77,7 +77,7 @@ class FoldedSystem:
         inner = self.inner.solve(said)
         return None if inner is None else _Folded(inner, share, pull, push, log_share)
 
-    # ---- what is known of expressions ---------------------------------------------------------------------------
+    # ---- beliefs of expressions ------ ---------------------------------------------------------------------------
     def marginals(self, solution: _Folded) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the expressions that are wanted in every sweep: the sites first."""
         mean, variance = self.inner.marginals(solution.inner)
@@ -109,7 +109,7 @@ class FoldedSystem:
         return mean, spread
 
     def whole(self, rows: Rows, solution: _Folded) -> MultivariateGaussian | None:
-        """The belief of rows that are all scalars which are left, in their order, where the system has it."""
+        """The joint belief of `rows` if they are exactly the remaining scalars in their order, where the system has it."""
         if len(rows) != self.fold.rest.n_columns or len(entries_at(rows, -1 - self.fold.number)[0]):
             return None
         return self.inner.whole(without_private(rows, self.fold.number, len(rows)), solution.inner)
@@ -139,7 +139,7 @@ class FoldedSystem:
         return found.T
 
     def error(self, rows: Rows, start: int, solution: _Folded) -> Error:
-        """How wrong the standard deviations of some rows may be, or more than that: what is known of deviations is exact."""
+        """Bound how wrong the standard deviations of some rows may be; the part of the deviations is exact."""
         if self.refused is not None and start < 0:
             rows = self._opened(rows, solution).rows
         return self.inner.error(rows, start, solution.inner)
@@ -153,7 +153,7 @@ class FoldedSystem:
         return self.inner.log_mass(solution.inner) + density
 
     def _opened(self, rows: Rows, solution: _Folded) -> _Opened:
-        """Expressions of any scalars as ones of those that are left, and of what is still open of the deviations."""
+        """Write expressions of any scalars over the remaining ones and the uncertain part of the deviations."""
         fold = self.fold
         n_left, p = fold.rest.n_columns, len(fold.private)
         place = np.full(len(fold.number), -1)
@@ -173,6 +173,6 @@ class FoldedSystem:
         return _Opened(add(inner, apply(sp.csr_array(shared[:, at]), moved)), own, shared)
 
     def _rest(self, left: _Opened, right: _Opened, solution: _Folded) -> Any:
-        """Covariances of what is still open of the deviations in some expressions, with that in others."""
+        """Covariances of the uncertain parts of the deviations in some expressions with those in others."""
         own = (left.own * self.fold.variance) @ right.own.T
         return sp.csr_array(own - (left.shared * solution.push) @ right.shared.T)

@@ -1,5 +1,5 @@
 # pyright: basic
-"""``A' diag(weight) A`` and ``A' value`` of rows, added to a dense system in every sweep; where entries go is found once."""
+"""``A' diag(weight) A`` and ``A' value`` of rows, added to a dense system in every sweep; the places of entries are found once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Gram(Protocol):
 
 
 def gram_of(rows: Rows) -> Gram:
-    """The cheaper of two ways: the places of all pairs of entries where rows are short, else products of matrices."""
+    """Choose the cheaper of two ways: pairs of entries with known places where rows are short, else products of matrices."""
     length = np.diff(rows.sparse.indptr)
     n_pairs = int((length**2).sum())
     short = n_pairs <= min(_MOST_PAIRS, _LONGEST * rows.sparse.nnz)
@@ -51,7 +51,7 @@ class _Pairs:
         a, b = s.indptr[self._pair_row] + a, s.indptr[self._pair_row] + b
         self._products = s.data[a] * s.data[b]
         places = s.indices[a].astype(np.int64) * n + s.indices[b]
-        # where most places are met, all are added; else those that are
+        # where most places occur, the whole matrix is added; else only the places that occur
         self._places, self._numbers = (None, places) if n * n <= _FULL * len(places) else _numbered(places)
 
     def add(self, matrix: np.ndarray, vector: np.ndarray, weight: np.ndarray, value: np.ndarray) -> None:

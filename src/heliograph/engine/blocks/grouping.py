@@ -47,14 +47,14 @@ _OF_DIFFERENCE = (GaussianPrecision, LaplaceFactor, StudentT)  # factors in whic
 def with_differences(graph: Graph) -> Graph:
     """The graph with ``N(x; mean, 1 / precision)`` of two unknowns written as ``N(x - mean; 0, 1 / precision)``; other noise too.
 
-    The factor sees one expression of the block then, and not two independent ends of it.
+    The factor then sees one expression of the block, and not two that it would take for independent.
     """
     if not any(isinstance(plate.factor, _OF_DIFFERENCE) for plate in graph.plates):
         return graph
     made = replace(graph, nodes=list(graph.nodes), plates=[])
     met = graph.meetings()
     for plate in graph.plates:
-        # a child that nothing else speaks of is in no loop, and the difference would have no distribution of its own
+        # a child without another factor is in no loop, and the difference would have no distribution of its own
         leaf = isinstance(plate.factor, _OF_DIFFERENCE) and "x" in plate.edges and len(met[plate.edges["x"].node]) == 1
         if not leaf and isinstance(plate.factor, _OF_DIFFERENCE) and len(_open_ports(graph, plate, ("mean", "x"))) == 2:
             name = f"({graph.nodes[plate.edges['x'].node].name} - its mean)"
@@ -89,12 +89,12 @@ def is_linear(graph: Graph, plate: Plate) -> bool:
 
 
 def is_product(graph: Graph, plate: Plate) -> bool:
-    """Whether a plate holds the rows of ``X @ w``, which share one vector and are never apart from it."""
+    """Return whether a plate holds the rows of ``X @ w``, which share one vector and always stay with it."""
     return isinstance(plate.factor, Dot)
 
 
 def groups(graph: Graph, linear: Linear = is_linear) -> list[set[int]]:
-    """Sets of nodes that linear plates join, two open ends at a time; and vectors of which products are known exactly."""
+    """Sets of nodes that linear plates join (two uncertain ends at a time), and vectors with exactly known products."""
     plates = [p for p in graph.plates if linear(graph, p)]
     ends = [[p.edges[port].node for port in _open_ports(graph, p)] for p in plates]
     return joined_sets(

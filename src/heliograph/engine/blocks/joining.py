@@ -1,5 +1,5 @@
 # pyright: basic
-"""Factors with several ports in one connected part of a block: what they meet there becomes one vector.
+"""Factors with several ports in one connected part of a block: the expressions at these ports become one vector.
 
 A factor that sees two expressions of one block through two ports would take them for independent. So the expressions are
 stacked, and the factor is replaced by a form of it with one vector port (`engine/forms`), which sees their joint cavity and

@@ -30,11 +30,11 @@ from heliograph.numerics.sparse import TooExpensiveError
 __all__ = ["BlockFactor", "Joint", "vector_beliefs"]
 
 _DOMINATED = (
-    1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for apart
+    1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for separately
 )
 _FEW = 64  # base scalars up to which it is not worth while to look for private ones
-_SINGULAR = 1e-9  # the least eigenvalue of correlations: a direction with less has no variance
-_LOST = 1e-13  # of a marginal's precision: a cavity below this is the rounding of a division
+_SINGULAR = 1e-9  # an eigenvalue of a correlation matrix below this counts as 0: that direction has no variance
+_LOST = 1e-13  # of a marginal's precision: a cavity with less is only the rounding of a division
 
 
 class Joint(NamedTuple):
@@ -46,7 +46,7 @@ class Joint(NamedTuple):
     vectors: dict[
         str, tuple[np.ndarray, np.ndarray]
     ]  # port with sites on vectors -> means (m, d), covariances (m, d, d)
-    cavities: Cavities | None = None  # of sites that say so much more than the rest that a division would lose it
+    cavities: Cavities | None = None  # of sites so much stronger than all else that a division would lose the cavity
 
 
 class _Port(NamedTuple):
@@ -79,7 +79,7 @@ class BlockFactor(Factor):
         self.n_sites = int(ends[len(self.scalar_sites)])
         self.at = {
             port_of(n.position): _Port(n.position, block.rows[n.position], n.dimension, starts.get(n.position, -1))
-            for n in free  # what nobody reads is computed when a posterior is asked for it
+            for n in free  # what no factor reads is computed when the posterior is read
         }
         self.ports = tuple(self.at)  # type: ignore[misc]
         rows = joined([block.rows[n.position] for n in scalar], block.n_columns)
@@ -91,7 +91,7 @@ class BlockFactor(Factor):
 
     @property
     def refused(self) -> TooExpensiveError | None:
-        """Why the block is estimated and not solved; None where it is solved."""
+        """The reason for which the block is estimated; None where it is solved."""
         return self.system.refused
 
     @property
@@ -122,14 +122,14 @@ class BlockFactor(Factor):
         return _dependence(self)
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The ports whose sites the belief of `to` hangs on, its own rows' sites aside."""
+        """The ports whose sites the belief of `to` depends on, apart from the sites of its own rows."""
         return self._reads[to]
 
     # ---- the joint belief -----------------------------------------------------------------------------------
     def solve(self, sites: Mapping[str, Family]) -> Joint | None:
         """The joint belief under the sites that came in; None where it is not a distribution."""
         shift, tau = np.zeros(self.n_sites), np.zeros(self.n_sites)
-        places: list[np.ndarray] = []  # sites that other factors fix exactly
+        places: list[np.ndarray] = []  # sites that are point masses
         values: list[np.ndarray] = []
         for port in self.scalar_sites:
             message, start = sites[port], self.at[port].start
@@ -221,7 +221,7 @@ class BlockFactor(Factor):
 
 
 def _fold(block: Block, nodes: list[Node], sites: set[int]) -> Fold | None:
-    """The block without the scalars that one site alone reads, where that is worth while."""
+    """The block without the scalars that only one site reads, where leaving them out pays."""
     if block.n_columns <= _FEW or any(n.position in sites and n.dimension is not None for n in nodes):
         return None
     rows = joined([block.rows[n.position] for n in nodes if n.position in sites], block.n_columns)
@@ -274,7 +274,7 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
 
 
 def _dependence(factor: BlockFactor) -> dict[str, frozenset[str]]:
-    """Which ports' sites the entries of each port hang on, other than each entry on its own site."""
+    """The ports whose sites the entries of each port depend on, apart from the own site of each entry."""
     n = 1 + max(int(at.max(initial=-1)) for at in factor.parts.values())
     sites = [*factor.scalar_sites, *factor.vector_sites]
     count = {p: np.bincount(factor.parts[p][factor.parts[p] >= 0], minlength=n) for p in sites}

@@ -1,9 +1,9 @@
 # pyright: basic
-"""Scalars that one site alone reads: noise of its own, which need not be solved for.
+"""Scalars that only one site reads: noise of its own, which need not be solved for.
 
 The performance of a player in one game, the extra spread of one count: such a scalar has a row of known weight, and one site.
-The row is solved for it, ``scalar = rest + scale * deviation``, and put into the site's expression, which is then one of the other
-scalars and of a deviation that nothing else depends on. Only its variance is left of it (`folding.FoldedSystem`).
+The row is solved for it, ``scalar = rest + scale * deviation``, and put into the site's expression, which is then an
+expression of the other scalars and of a deviation that nothing else depends on. Only its variance matters (`folding.FoldedSystem`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def private_nodes(block: Block, candidates: Iterable[int], site_rows: Rows) -> l
     place = np.full(n, -1)
     for k in chosen:
         place[block.base[k]] = k
-    for rows, _, _ in block.known:  # two that share their row can not both be solved for
+    for rows, _, _ in block.known:  # of two that share a row only one can be solved for
         row, node, _ = entries_at(rows, place)
         shared = np.bincount(row, minlength=len(rows))[row] > 1
         chosen = [k for k in chosen if k not in set(node[shared].tolist())]

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Expressions of a block that were no part of the run: their joint belief is known all the same."""
+"""Expressions over a block that were not part of the run: their joint belief follows from the block's."""
 
 from __future__ import annotations
 

@@ -16,17 +16,17 @@ __all__ = ["Block", "Known", "components", "joined_known", "known_log_density", 
 
 
 class Known(NamedTuple):
-    """Rows whose weight is known: ``log N(0; rows, 1 / weight)`` summed; data and prior means are in the constants."""
+    """Rows of known weight, the sum of ``log N(0; rows, 1 / weight)``; data and prior means are in the constants."""
 
     rows: Rows
     weight: np.ndarray  # (n,) precisions
     gram: tuple[np.ndarray, np.ndarray] | None = (
-        None  # scalars (k,) and ``A' diag(weight) A`` over them, where it is at hand
+        None  # scalars (k,) and ``A' diag(weight) A`` over them, where it was computed already
     )
 
 
 def joined_known(known: Sequence[Known], n_columns: int) -> Known:
-    """All of them as one."""
+    """Join several records into one."""
     if len(known) == 1:
         return known[0]
     rows = joined([k.rows for k in known], n_columns)
@@ -71,7 +71,7 @@ class Block:
     base: dict[int, np.ndarray]  # node with a distribution of its own -> its columns, -1 where it was observed
     known: tuple[Known, ...]
     log_constant: float  # of the known rows' density, besides their own terms
-    alone: bool = False  # a vector with products of its own and nothing else, which is joint in a factorised model, too
+    alone: bool = False  # a vector and products with it, which is joint in a factorised model, too
 
 
 def components(entries: np.ndarray, d: int) -> np.ndarray:

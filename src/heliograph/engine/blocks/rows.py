@@ -38,7 +38,7 @@ __all__ = [
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
 _FEW = 32  # rows up to which they are kept sparse whatever their length (a small matrix in a long chain)
-_SMALL = 2048  # rows up to which SciPy takes longer to check a matrix than a small block takes to use it
+_SMALL = 2048  # rows up to which SciPy's checks of a matrix take longer than its use
 _SPARSE = 0.1  # share of entries that are not zero, below which a given matrix is kept sparse
 
 
@@ -76,7 +76,7 @@ def compressed(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, shape: t
 
 @lru_cache(maxsize=256)
 def _template(n: int, n_columns: int) -> Any:
-    """A CSR matrix without an entry, of which nothing is ever asked but its shape: SciPy keeps answers in the matrix."""
+    """A CSR matrix without entries that is only ever asked for its shape, because SciPy caches answers in the matrix."""
     return sp.csr_array((n, n_columns))
 
 

@@ -1,10 +1,10 @@
 # pyright: basic
-"""Likelihoods of a score with a product of two unknowns in it: one site of the unknowns, and not two of the product.
+"""Likelihoods of a score that contains a product of two unknowns: one site on the unknowns instead of two on the product.
 
 ``z = a b + rest`` with a label of z is an item response with two parameters, a dose-response curve with an unknown middle, a
-table of labels factorised. As a product and a likelihood, each with a Gaussian site, it loses what the product's shape says. Here
-both are one factor of the numbers a, b and the rest (`ScoredProduct`); the product and the sums that led to the score become
-leaves, which are computed when a posterior is asked for them (docs/decisions/0054).
+table of labels factorised. As a product and a likelihood, each with a Gaussian site, it loses the shape of the product's
+distribution. Here both are one factor of the numbers a, b and the rest (`ScoredProduct`); the product and the sums that led to
+the score become leaves, which are computed when a posterior is asked for them (docs/decisions/0054).
 """
 
 from __future__ import annotations
@@ -48,16 +48,14 @@ _SCORED = (
     OrdinalProbit,
 )  # likelihoods of a score z
 _STEPS = (Sum, Difference, Scale, Shift)
-_ROWS = (
-    3000  # that may share products: with more the product is as good as Gaussian, and every row would take an integral
-)
+_ROWS = 3000  # rows that may share a product: with more, the product is nearly Gaussian, and every row would need an integral
 
 
 class _Path(NamedTuple):
     """A product, the steps that lead from it to a score, and the likelihood of that."""
 
     product: Plate
-    steps: tuple[tuple[Plate, str], ...]  # a plate, and the port at which what came before is
+    steps: tuple[tuple[Plate, str], ...]  # a plate, and the port that the previous step is at
     likelihood: Plate
 
 

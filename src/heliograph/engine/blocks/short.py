@@ -1,8 +1,8 @@
 # pyright: basic
 """Variances of rows of one or two scalars, read off the covariance: a difference of players is three numbers of it.
 
-``a^2 S_ii + b^2 S_jj + 2 a b S_ij`` cancels where two scalars vary together far more than apart. Rows that lose two digits so get
-their variance as the squared length of the whitened row, like all others.
+``a^2 S_ii + b^2 S_jj + 2 a b S_ij`` cancels where two scalars vary together far more than apart. Rows that lose two digits in
+this way get their variance as the squared length of the whitened row, like all others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from heliograph.engine.blocks.rows import Rows, over, take
 __all__ = ["ShortRows", "short_rows"]
 
 _KEPT = 0.01  # of the sum of both ends' variances: below it, two digits are lost
-_MANY = 2  # rows per scalar, at the least, before their variances are worth a way of their own
+_MANY = 2  # rows per scalar from which on this pays
 _PER_ROW = 25  # entries of the covariance per row, up to which it costs less than whitened rows (measured, 40 to 1,000 scalars)
 
 
@@ -45,7 +45,7 @@ class ShortRows:
 
 
 def short_rows(rows: Rows) -> ShortRows | None:
-    """The rows so, where each is of one or two scalars and they are many."""
+    """Make `ShortRows` of rows, if each has one or two scalars and there are many of them."""
     length = np.diff(rows.sparse.indptr)
     n = rows.n_columns
     if rows.dense or not len(rows) or len(rows) < max(_MANY * n, n * n / _PER_ROW):

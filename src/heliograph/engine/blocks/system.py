@@ -1,5 +1,5 @@
 # pyright: basic
-"""What a block asks of its linear system, dense or sparse."""
+"""The interface between a block and its linear system, dense or sparse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["Cavities", "Error", "Sites", "System", "VectorSites", "cavities_of", "spoken"]
 
-# of the largest known precision: what a site is taken to say before anything was said there; vectors are not solved carefully
+# of the largest known precision: the precision of sites that no message has reached yet; vectors are not solved carefully
 _HARDLY, _HARDLY_VECTOR = 1e-12, 1e-6
 _MOST_APART = 32  # sites that are conditioned on one another one by one
 
@@ -27,12 +27,12 @@ class VectorSites(NamedTuple):
 
 
 class Sites(NamedTuple):
-    """What other factors say of the expressions of a block."""
+    """The messages of other factors to the expressions of a block."""
 
     shift: np.ndarray  # (n,) exp(shift z - tau z^2 / 2)
     tau: np.ndarray  # (n,)
     vectors: tuple[VectorSites, ...] = ()
-    fixed: np.ndarray | None = None  # (m,) numbers of sites whose value is known exactly
+    fixed: np.ndarray | None = None  # (m,) positions of the sites whose value is known exactly
     values: np.ndarray | None = None  # (m,)
 
 
@@ -40,13 +40,11 @@ class Error(NamedTuple):
     """How wrong estimated standard deviations may be, relative to themselves."""
 
     size: float
-    checked: bool = (
-        False  # the largest of a sample that was solved for; otherwise the largest standard error of an estimate
-    )
+    checked: bool = False  # True: the largest error in a sample of exact solves; False: a standard error
 
 
 class Cavities(NamedTuple):
-    """What is known of some expressions without their own sites."""
+    """The beliefs of some expressions without their own sites."""
 
     sites: np.ndarray  # (m,) their numbers
     mean: np.ndarray  # (m,)
@@ -63,11 +61,14 @@ class System(Protocol):
 
     @property
     def refused(self) -> TooExpensiveError | None:
-        """Why the system estimates and does not solve; None where it solves."""
+        """The reason for which the system estimates; None where it solves."""
         ...
 
     def error(self, rows: Rows, start: int, solution: Any) -> Error:
-        """How wrong the standard deviations of rows may be that `start` among the shown ones; below 0, are not among them."""
+        """Bound how wrong the standard deviations of some rows may be.
+
+        `start` is the place of the first of them among the rows that are wanted in every sweep; below 0, they are not among these.
+        """
         ...
 
     def solve(self, sites: Sites) -> Any | None:
@@ -91,7 +92,7 @@ class System(Protocol):
         ...
 
     def whole(self, rows: Rows, solution: Any) -> MultivariateGaussian | None:
-        """The belief of rows that are all base scalars in their order as one vector, where the system has it."""
+        """The joint belief of `rows` if they are exactly the base scalars in their order, where the system has it."""
         ...
 
     def covariance(self, rows: Rows, others: Rows, solution: Any) -> np.ndarray:
@@ -108,10 +109,10 @@ class System(Protocol):
 
 
 def spoken(sites: Sites, heaviest: float) -> Sites:
-    """Sites of which none says nothing at all.
+    """The sites, with a weak precision where no message has arrived yet.
 
-    The output of a black box has no prior. Before its first message, what hangs on it alone (a value that is missing) is no
-    distribution, and must not keep the rest from being one.
+    The output of a black box has no prior. Before its first message, whatever depends on it alone (a missing value) has no
+    distribution, and must not keep the rest of the block from having one.
     """
     silent = (sites.tau == 0) & (sites.shift == 0)
     vectors = []
@@ -127,9 +128,10 @@ def spoken(sites: Sites, heaviest: float) -> Sites:
 
 
 def cavities_of(system: System, chosen: np.ndarray, sites: Sites) -> Cavities | None:
-    """The beliefs of some sites' expressions without their own sites, none of which is subtracted.
+    """The cavities of some sites, computed without subtracting the sites.
 
-    The system is solved without all of them, and each is then conditioned on the others. None where that is no distribution.
+    The system is solved without any of these sites, and each expression is then conditioned on the other ones. None where that
+        leaves no distribution.
     """
     some = np.ones(len(sites.tau))
     some[chosen] = 0.0
@@ -146,7 +148,7 @@ def _conditioned_cavities(chosen: np.ndarray, sites: Sites, mean: np.ndarray, co
     Parameters
     ----------
     chosen
-        Numbers of the sites, (m,).
+        Positions of the sites, (m,).
     sites
         All sites.
     mean, covariance

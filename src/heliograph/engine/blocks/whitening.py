@@ -14,7 +14,7 @@ __all__ = ["whitened"]
 
 
 def whitened(rows: Rows, precision: np.ndarray, lower: np.ndarray | None = None) -> tuple[Known, float]:
-    """``L'x`` has weight 1 where ``L L'`` is the precision; and the log of what that leaves out of the density.
+    """Rows ``L'x`` of weight 1, where ``L L'`` is the precision, and the log of the factor that this leaves out of the density.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def whitened(rows: Rows, precision: np.ndarray, lower: np.ndarray | None = None)
     precision
         ``(n, d, d)``; where all are diagonal, their diagonals are the weights of the rows as they are.
     lower
-        Its Cholesky factors, where they are at hand.
+        Its Cholesky factors, where they are known.
     """
     n, d, _ = precision.shape
     diagonal = np.einsum("nii->ni", precision)
