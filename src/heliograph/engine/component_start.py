@@ -1,9 +1,9 @@
 # pyright: basic
-"""The start of a run with mixtures of anything: rows get labels, and components hear of their rows as if these were known.
+"""The start of a run with mixtures of any factors: rows get labels, and components get messages as if these were known.
 
 Components that begin alike stay alike. Labels are proposed by k-means++ of what was seen, and by a few rows drawn for every
-component, which the others then join: each row goes to the component under which it is most probable given all other rows,
-again and again. The proposal with the largest evidence is kept (decision 0056).
+component, which the others then join: in every round each row goes to the component under which it is most probable given all
+other rows. The proposal with the largest evidence is kept (decision 0056).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["start_components"]
 _ROUNDS = 12  # in which rows may change their component, at most
 _SEEDS = (1, 2, 4, 8)  # rows that every component begins with
 _REPEATS = 4  # proposals for each of these numbers, at most
-_MANY = 2000  # rows of all repeats together: with many rows k-means and few proposals do
+_MANY = 2000  # rows of all repeats together: with many rows, k-means and few proposals suffice
 _TRIAL = 3  # rounds after which the proposals are compared
 _FOLLOWED = 3  # of them that are followed to their end
 _IMPOSSIBLE = -1e4  # nats: the most that one row counts against a component
@@ -48,7 +48,7 @@ class _Rows(NamedTuple):
     k: int
     part: np.ndarray  # (n,) number of the group of points that share their components
     log_p: np.ndarray  # (n, K) of the selectors
-    n_passes: int  # 2 where what one parameter of a component hears depends on another one
+    n_passes: int  # 2 where the message to one parameter of a component depends on another one
 
 
 def start_components(rng: np.random.Generator, compiled: CompiledModel, exchange: Exchange) -> bool:
@@ -89,7 +89,7 @@ class _Trial(NamedTuple):
     total: float  # log evidence
     label: np.ndarray  # the component of every point next
     state: Any  # the messages; None where they leave no distribution
-    ended: bool  # no row changes its component any more
+    ended: bool  # whether no row changes its component any more
 
 
 def _followed(compiled: CompiledModel, exchange: Exchange, rows: _Rows, label: np.ndarray, n_rounds: int) -> _Trial:
@@ -123,7 +123,7 @@ def _total(compiled: CompiledModel, exchange: Exchange, log_weight: np.ndarray) 
 
 
 def _answer(compiled: CompiledModel, exchange: Exchange, rows: _Rows) -> None:
-    """Let all other factors answer to what the components were told."""
+    """Send the messages of all other factors, given those that the components got."""
     own = {plate.position for plate in rows.plates}
     for task in compiled.schedule.sweep:
         if task.plate not in own and not compiled.plates[task.plate].n_learned:
@@ -131,7 +131,7 @@ def _answer(compiled: CompiledModel, exchange: Exchange, rows: _Rows) -> None:
 
 
 def _tell(graph: Graph, tables: Tables, plate: Plate, label: np.ndarray, seen: np.ndarray) -> None:
-    """The messages of one plate to its components' parents, given the labels; nothing where there is none."""
+    """Store the messages of one plate to its components' parents, given the labels; none where the factor gives none."""
     incoming = gather_all(tables, plate)
     heard = seen & (label >= 0)
     selector = incoming["s"]
@@ -144,7 +144,7 @@ def _tell(graph: Graph, tables: Tables, plate: Plate, label: np.ndarray, seen: n
 
 
 def _scores(tables: Tables, rows: _Rows) -> np.ndarray:
-    """How probable each point is under every component, given all that the components have heard of other points."""
+    """The log probability of each point under every component, given what the components know from other points."""
     score = np.zeros((rows.n, rows.k))
     for plate, point, seen in zip(rows.plates, rows.point, rows.seen, strict=True):
         incoming = gather_all(tables, plate)
@@ -208,7 +208,7 @@ def _parts(plates: list[Plate], point: list[np.ndarray], n: int, first: np.ndarr
 
 # ---- proposals --------------------------------------------------------------------------------------------------
 def _proposals(rng: np.random.Generator, tables: Tables, rows: _Rows, prior: np.ndarray) -> list[np.ndarray]:
-    """First labels of all points, -1 where a point is to be heard of later."""
+    """First labels of all points, -1 where a point joins later."""
     certain = rows.log_p.max(axis=1) > -1e-12
     known = rows.log_p.argmax(axis=1)
     if certain.all():

@@ -61,7 +61,7 @@ def covariance_of(
         if left is not None and right is not None and joint is not None:
             return factor.system.covariance(left, right, joint.solution).reshape((*shapes[0], *shapes[1]))
     if a.node is b.node and a.size == b.size == 1 and np.array_equal(a.entries(), b.entries()):
-        own = belief(a)  # one quantity, and not two that depend on each other
+        own = belief(a)  # a and b are the same scalar
         return np.reshape(own.covariance if a.node.dimension is not None else own.variance, (*shapes[0], *shapes[1]))
     if _connected(graph, groups(), *forms):
         raise ModelError(
@@ -74,7 +74,7 @@ def covariance_of(
 def joint_covariance(
     graph: Graph, joints: Iterable[tuple[BlockFactor, Joint | None]]
 ) -> tuple[list[str], np.ndarray] | None:
-    """The names of the user's variables that blocks hold, and their joint covariance; None where they are too many, or none."""
+    """The names of the user's variables in blocks, and their joint covariance; None where they are too many, or none."""
     names: list[str] = []
     parts: list[np.ndarray] = []
     for factor, joint in joints:
@@ -90,7 +90,7 @@ def joint_covariance(
 
 
 def joint_correlation(graph: Graph, joints: Iterable[tuple[BlockFactor, Joint | None]]) -> Correlation | None:
-    """The correlations of what blocks hold of the user's variables; None where they are too many, or none."""
+    """The correlations of the user's variables in blocks; None where they are too many, or none."""
     found = joint_covariance(graph, joints)
     if found is None:
         return None

@@ -22,10 +22,10 @@ from heliograph.numerics.special import logsumexp
 
 __all__ = ["Curved", "curved_sites"]
 
-_SEED = 0  # of the draws, which are the check's own: the same run says the same
+_SEED = 0  # of the check's own draws, so that equal runs give equal answers
 _DRAWS = 4000
-_FEWEST = 128  # draws that say anything
-_EVALUATIONS = 1_000_000  # of factors, at most, unless so many rows are there that the fewest draws take more
+_FEWEST = 128  # draws, below which they tell nothing
+_EVALUATIONS = 1_000_000  # of factors, at most, unless the fewest draws of many rows take more
 _MOST_ROWS = 30_000  # beyond which nothing is checked: so many rows leave little room for a bend
 _BYTES = 4e8  # that the draws may take
 _OFF = 0.1  # of a standard deviation, or of its logarithm: a difference worth a warning, beyond its noise
@@ -70,7 +70,7 @@ def _meetings(compiled: CompiledModel, block: BlockPlate, boxes: bool) -> list[_
 
 
 def _worth_a_look(plate: Any, tables: Tables) -> bool:
-    """Whether a factor that can say so says that its belief may be bent."""
+    """Return whether the factor of a plate says that its belief may be bent, if it can tell."""
     return not hasattr(plate.factor, "bends") or plate.factor.bends(gather_all(tables, plate))
 
 

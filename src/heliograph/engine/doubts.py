@@ -18,7 +18,7 @@ from heliograph.numerics.checks import listed
 __all__ = ["warn_of_doubts"]
 
 _NAMED = 6  # variables that a sentence names
-_NATS = 0.1  # of the evidence, from which on it is named
+_NATS = 0.1  # of the evidence, from which on a warning names the error
 _CALLER = 5  # frames from a warning to the line that called `infer`
 
 

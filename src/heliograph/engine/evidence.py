@@ -26,7 +26,7 @@ from heliograph.graph.records import Graph
 __all__ = ["log_evidence"]
 
 _UNRESOLVED = 1e-2  # nats: what the rounding of means may cost; above this the evidence is not known
-_RELATIVE = 1e-9  # of the evidence itself, that rounding may cost besides
+_RELATIVE = 1e-9  # and this share of the evidence itself
 
 
 def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) -> float:
@@ -41,7 +41,9 @@ def log_evidence(graph: Graph, plates: Sequence[PlateKind], exchange: Exchange) 
             "there is no log evidence: a block of variables was too large to be solved jointly, and its determinant is not known; "
             "a larger budget= solves it, structure='factorised' gives the evidence of factorised messages"
         )
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is looked at in the end
+    with np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    ):  # values that are not finite are handled at the end
         centres = _centres(graph, plates, tables)
         total, rounding = 0.0, _rounding(graph, tables, centres)
         outside = {e.node for p in graph.plates for e in p.edges.values() if not e.joint}
@@ -77,7 +79,7 @@ def _unknown(why: str) -> float:
 
 
 def _centres(graph: Graph, plates: Sequence[PlateKind], tables: Tables) -> dict[int, np.ndarray]:
-    """A point for every Gaussian node: the mean of its belief, or what a plate that made it knows better."""
+    """A point for every Gaussian node: the mean of its belief, or a more exact one where a plate has it."""
     centres: dict[int, np.ndarray] = {}
     met = {e.node for p in graph.plates for e in p.edges.values()}
     for node in graph.nodes:
@@ -90,7 +92,7 @@ def _centres(graph: Graph, plates: Sequence[PlateKind], tables: Tables) -> dict[
 
 
 def _rounding(graph: Graph, tables: Tables, centres: dict[int, np.ndarray]) -> float:
-    """Nats that the rounding of means costs: a belief narrower than the spacing of numbers around it is not resolved."""
+    """Nats of error by the rounding of means: a belief narrower than the spacing of floating-point numbers is not resolved."""
     worst = 0.0
     for position, centre in centres.items():
         belief = tables.belief(graph.nodes[position])

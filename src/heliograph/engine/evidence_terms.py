@@ -14,12 +14,12 @@ __all__ = ["counted", "edge_terms", "log_normaliser"]
 
 
 def counted(terms: np.ndarray, times: np.ndarray | None) -> np.ndarray:
-    """Terms of the evidence, each as often as its entry or element counts."""
+    """Sum terms of the evidence, each as often as its entry or element counts."""
     return terms if times is None else terms * times
 
 
 def log_normaliser(message: Family, centre: np.ndarray | None) -> np.ndarray:
-    """A of every entry, its statistics counted from the centre if there is one."""
+    """The log normaliser A of every entry, with statistics counted from the centre if there is one."""
     return message.log_normaliser() if centre is None else -message.log_density(centre)
 
 

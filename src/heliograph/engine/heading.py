@@ -1,8 +1,9 @@
 """Where the last sweeps are heading: the fixed point of the linear map that they look like, and how far it is.
 
-Near a fixed point a sweep is a linear map. The last move alone shows the mode that is largest now; a slow one hides behind it,
-and a belief that swings passes through its rest. The moves of several sweeps show more: the weights that add up to 1 and make
-their sum smallest give a state near to the fixed point, as in the jumps of `acceleration` (docs/decisions/0055).
+Near a fixed point a sweep is a linear map. The last move alone shows the eigenvector that is largest now, behind which a slow
+one hides, and an oscillating belief passes through its fixed point. The moves of several sweeps show more: the weights that add
+up to 1 and make their sum smallest give a state near to the fixed point, as in the jumps of `acceleration`
+(docs/decisions/0055).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from heliograph.families import Family
 
 __all__ = ["Heading", "distance_ahead"]
 
-_STATES = 7  # that are remembered
-_FEWEST = 4  # that a guess needs
-_COLUMNS = 40_000  # that weights are found from: in a larger model, those that the last sweep moved most
+_STATES = 7  # sweeps that are remembered
+_FEWEST = 4  # of them, the fewest for an estimate
+_COLUMNS = 40_000  # coordinates that weights are found from: in a larger model, those that the last sweep moved most
 _RIDGE = 1e-8  # of the largest singular value of the moves: less is rounding, and the curvature of the map
 
 
@@ -33,7 +34,7 @@ class Heading:
         self._states.append(beliefs)
 
     def restart(self, beliefs: list[Family]) -> None:
-        """Begin anew with beliefs that no sweep led to."""
+        """Forget all sweeps, and begin with beliefs that were set from outside."""
         self._states.clear()
         self._states.append(beliefs)
 
@@ -62,7 +63,9 @@ def distance_ahead(where: np.ndarray) -> float:
     if not np.isfinite(moves).all():
         return np.inf
     weights = _weights(moves, where.shape[1] // 2)
-    gap = np.cumsum(weights[:-1]) @ moves[len(moves) - len(weights) + 1 :]  # from that place to the last state
+    gap = (
+        np.cumsum(weights[:-1]) @ moves[len(moves) - len(weights) + 1 :]
+    )  # from the extrapolated place to the last state
     mean, log = np.split(gap, 2)
     return float(np.max(0.5 * mean**2 + log**2, initial=0.0))
 

@@ -1,4 +1,4 @@
-"""What Gaussian and discrete blocks share: their ports and plates in a graph, and what is said of one that is too expensive."""
+"""What Gaussian and discrete blocks share: their ports and plates in a graph, and the warning about one that is too expensive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def port_of(node: int) -> str:
 
 
 def met_outside(graph: Graph, plates: Collection[int], nodes: Iterable[int]) -> set[int]:
-    """The nodes, among these, at which other plates than these meet a block."""
+    """The nodes, among these, that plates outside the block touch."""
     met = graph.meetings()
     return {k for k in nodes if any(p.position not in plates for p, _ in met.get(k, ()))}
 

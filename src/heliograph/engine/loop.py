@@ -93,7 +93,7 @@ def run_to_the_end(model: Builder, options: InferOptions) -> Posterior | Integra
 
 def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
     """One run of EP, until its stopping rule holds, with its warnings."""
-    with one_blas_thread():  # for the whole run: to enter it costs as much as a message of 300 rows
+    with one_blas_thread():  # entered once for the whole run, because entering costs as much as a message of 300 rows
         run = _checked_run(model, options)
         info, converged = deque(shown(run.sweeps(), run.trace, options.progress), maxlen=1).pop()
         check_possible(run.compiled.graph, run.compiled.plates, run.tables)
@@ -107,17 +107,19 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
 
 
 def _checked_run(model: Builder | Replay, options: StepOptions) -> Run:
-    """A run that has been checked and not begun."""
+    """Make a run whose settings have been checked; it has not begun."""
     check_options(options)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
-    graph.script = None if isinstance(model, Replay) else script_of(model)  # a branch is of no lines of its own
+    graph.script = (
+        None if isinstance(model, Replay) else script_of(model)
+    )  # a branch was not written by calls of its own
     check_graph(graph)
     compiled = compile_model(graph, options.structure, options.budget)
     if options.start is None:
         return Run(compiled, options)
     run = Run(compiled, options, warm_messages(compiled.graph, options.start.graph, options.start.messages()))
     if any(block.joint(run.tables) is None for block in compiled.blocks):
-        return Run(compiled, options)  # with these data the old messages leave no distribution to begin with
+        return Run(compiled, options)  # with the new data, the old messages leave no proper beliefs to begin with
     return run
 
 

@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Family)
 
 
 def times(node: Node, product: Family, part: Family, plate: Plate) -> Family:
-    """The product of what is known of a node and one more plate's messages, which must not contradict it."""
+    """The product of a node's belief and one more plate's messages, which must not contradict it."""
     try:
         return product * part
     except ContradictionError as error:

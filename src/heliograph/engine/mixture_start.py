@@ -4,7 +4,7 @@
 Components that begin alike stay alike, and components that begin at random have messages so far from any fixed point that EP
 diverges. So the points that share their components (the entries of selectors, with what every mixture says of each) are
 clustered by k-means++; the clusters are given to the components under whose priors they are most probable; and every
-component hears of its cluster as if the selectors were known. Where too few points share their components for clusters,
+component gets the messages of its cluster as if the selectors were known. Where too few points share their components for clusters,
 as in a mixture of regressions, each draws its component from its probability under the priors.
 """
 
@@ -27,7 +27,7 @@ from heliograph.numerics.k_means import k_means
 __all__ = ["start_mixtures"]
 
 _IMPOSSIBLE = -50.0  # nats: the most that one selector counts against a component when clusters are matched
-_WIDE = 1e10  # the variance of a mean that nothing is known of
+_WIDE = 1e10  # variance that stands for a mean without a prior
 _MOST_NUMBERS = 10_000_000  # points times coordinates that are clustered at once
 
 
@@ -221,7 +221,7 @@ def _store(graph: Graph, tables: Tables, plate: Plate, e: _Elements, label: np.n
     n = np.bincount(group, seen)
     mean = np.bincount(group, x) / np.maximum(n, 1)
     squares = (x - mean[group]) ** 2 + e.variance
-    squares *= (n / np.maximum(n - 1, 1))[group]  # the mean of a cluster is nearer to its points than the true one
+    squares *= (n / np.maximum(n - 1, 1))[group]  # points are nearer to their own average than to the mean
     tau = np.ones(len(x))
     for j in range(plate.factor.n):  # type: ignore[attr-defined]
         mine = at == j
@@ -246,6 +246,6 @@ def _store(graph: Graph, tables: Tables, plate: Plate, e: _Elements, label: np.n
 
 
 def _tell(graph: Graph, tables: Tables, plate: Plate, port: str, message: Family) -> None:
-    """Store a message where there is a variable to hear it."""
+    """Store a message if there is a variable at the port."""
     if port in plate.edges and not graph.nodes[plate.edges[port].node].fully_observed:
         tables.store(plate, port, message, None)

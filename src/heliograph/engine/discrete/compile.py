@@ -134,7 +134,9 @@ class _Compiler:
             rows = np.flatnonzero(code == c)
             known = seen[rows[0]]
             part = table if len(rows) == len(table) else table[rows]
-            for k in np.flatnonzero(known)[::-1]:  # the last axis first, so that the numbers of the others stay
+            for k in np.flatnonzero(known)[
+                ::-1
+            ]:  # the last axis first, so that the positions of the others do not change
                 at = values[rows, k].astype(int).reshape(-1, *(1,) * (part.ndim - 1))
                 part = np.take_along_axis(part, at, axis=1 + k).squeeze(1 + k)
             self._add(variables[rows][:, ~known], part)

@@ -1,8 +1,8 @@
-"""Large unknown tables of observed categories: rows that are told counts of single entries, and nothing of the others.
+"""Large unknown tables of observed categories: rows that receive counts of single entries instead of whole vectors.
 
 A projection on every ``E log p_j`` sends each row of the table as many numbers as there are categories, for every observation:
 for 1e5 words, 10 topics and a vocabulary of 1,000 that is 1e9. Here an observation sees only the entry of the row that it is
-about, a Beta, and tells it a fraction of one count (docs/decisions/0049).
+about, a Beta, and sends it a fraction of one count (docs/decisions/0049).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from heliograph.graph.records import Edge, Graph, Node, Plate
 __all__ = ["CountsFactor", "with_counts"]
 
 _MANY = 1000  # observations of one table, above which projections on E log p overshoot and become improper
-_LARGE = 5e6  # numbers in the messages of one table, above which rows are told counts
+_LARGE = 5e6  # numbers in the messages of one table, above which its rows receive counts
 
 
 class _Entries(NamedTuple):
@@ -106,7 +106,7 @@ def _add_counts(made: Graph, graph: Graph, plate: Plate) -> None:
 class _Kinds(NamedTuple):
     """Elements of a plate by kind."""
 
-    first: np.ndarray  # (m,) the first element of each kind, in order
+    first: np.ndarray  # (m,) the first element of each kind, in their order
     kind: np.ndarray  # (n,) of every element
     times: np.ndarray  # (m,) elements of each kind
 
@@ -165,7 +165,7 @@ def _source(graph: Graph, table: Plate) -> Plate | None:
 
 
 def _kinds(graph: Graph, table: Plate, source: Plate) -> _Kinds:
-    """Which elements are alike: drawn from one vector of probabilities, seen as one category of the same rows."""
+    """The kinds of elements: those of one kind have the same vector of probabilities, observed category and rows."""
     assert isinstance(table.factor, DirichletTable)
     code = np.zeros(table.size, dtype=int)
     edges = (source.edges["p"], *(table.edges[row] for row in table.factor.rows))

@@ -22,7 +22,7 @@ from heliograph.numerics.elimination import make_plan, solve, solve_in_logs
 
 __all__ = ["DiscreteFactor", "DiscreteJoint"]
 
-_LOST = 1e-250  # a probability below this may have lost digits, or all of itself
+_LOST = 1e-250  # a probability below this may have underflowed
 _WIDE = 200.0  # nats between log weights, below which no probability that counts is lost
 
 
@@ -70,7 +70,7 @@ class DiscreteFactor(Factor):
         return self._parts
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
-        """The ports whose sites the marginals at `to` hang on, each entry's own site aside."""
+        """The ports whose sites the marginals at `to` depend on, apart from each entry's own site."""
         return self._reads[to]
 
     def solve(self, sites: Mapping[str, Family]) -> DiscreteJoint:
@@ -123,7 +123,7 @@ class DiscreteFactor(Factor):
         return shown
 
     def answer(self, to: str, site: Family | None, joint: DiscreteJoint) -> Family:
-        """The marginals divided by what came in; a category that the site itself excludes stays as it may."""
+        """The marginals divided by what came in; the message to a category that the site itself excludes does not matter."""
         log_p = joint.log_p[to]
         if site is not None:
             weight = log_weights(site)
@@ -157,7 +157,7 @@ def _labels(variable: np.ndarray, label: np.ndarray) -> np.ndarray:
 
 
 def _dependence(sites: tuple[str, ...], parts: dict[str, np.ndarray], n: int) -> dict[str, frozenset[str]]:
-    """Which ports' sites the entries of each port hang on, other than each entry on its own site."""
+    """The ports whose sites the entries of each port depend on, apart from the own site of each entry."""
     count = {p: np.bincount(parts[p][parts[p] >= 0], minlength=n) for p in sites}
     reads: dict[str, frozenset[str]] = {}
     for port, label in parts.items():

@@ -1,8 +1,8 @@
 # pyright: basic
 """One of several components, chosen by a category, where parameters of the components are jointly Gaussian.
 
-Only one component holds, so that log Z and every other message need the marginals of the parameters alone. What the vector of
-them hears is a mixture over the components: each moves one number, and the others with it by their covariance (decision 0060).
+Only one component holds, so that log Z and every other message need the marginals of the parameters alone. The message to the
+vector of them is a mixture over the components: each moves one number, and the others with it by their covariance (decision 0060).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from heliograph.families import Family, Gamma, Gaussian, MultivariateGaussian
 
 __all__ = ["JointChoice", "can_join", "chooser_of"]
 
-_SURE = 0.999  # of a component's probability: such a row needs no look
-_MANY = 100  # rows that may be of several components: with more of them the posterior of a few numbers is Gaussian
+_SURE = 0.999  # of a component's probability: such a row needs no check
+_MANY = (
+    100  # rows that may be of several components: with more of them the posterior of a few numbers is nearly Gaussian
+)
 
 
 def can_join(factor: OneOf | Mixture, ports: tuple[str, ...]) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ class JointChoice(Factor):
         )
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """The factor's own answer to the marginals; for the vector, the mixture of what the components say."""
+        """The factor's own message given the marginals; to the vector, the mixture of the components' messages."""
         alone = self.alone(incoming)
         if to != self.port:
             return self.factor.message(to, alone)
@@ -86,9 +88,9 @@ class JointChoice(Factor):
         return self.together([self.factor.mean_field(p, alone, whole) for p in self.joined])
 
     def bends(self, incoming: Incoming) -> bool:
-        """Whether the belief of the vector is worth a look: some rows may be of several components.
+        """Return whether the belief of the vector should be checked, because some rows may be of several components.
 
-        With many such rows it is Gaussian, and where precisions are unknown as well it would take an integral for every look.
+        With many such rows it is nearly Gaussian, and where precisions are unknown as well, every check would need an integral.
         """
         alone = self.alone(incoming)
         exact = all(m.is_point.all() for m in alone.values() if isinstance(m, Gamma))
@@ -97,7 +99,7 @@ class JointChoice(Factor):
     def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``log`` of the factor at draws (n, S, d) of the vector, and of which components it is a function: all.
 
-        -inf in rows that know their component, which need no look.
+        -inf in rows whose component is known, which need no check.
         """
         n, draws, d = values.shape
         rows = self._doubtful(self.alone(incoming))
@@ -151,7 +153,7 @@ def _mixed(
         a[:, j] += np.where(r > 0, r * alpha, 0.0)
         own[:, j] += np.where(r > 0, r * (c - alpha**2), 0.0)
     spread = own[:, :, None] * np.eye(d) + a[:, :, None] * a[:, None, :]
-    left = np.eye(d) - v @ spread  # the belief's covariance is left v
+    left = np.eye(d) - v @ spread  # the belief's covariance is left @ v
     precision = np.swapaxes(np.linalg.solve(np.swapaxes(left, 1, 2), spread), 1, 2)
     precision = 0.5 * (precision + np.swapaxes(precision, 1, 2))
     step = m + np.einsum("nij,nj->ni", v, a)

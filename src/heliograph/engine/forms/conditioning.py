@@ -1,8 +1,8 @@
 # pyright: basic
-"""Any factor of two Gaussian numbers, when these are jointly Gaussian: by its own answers given one of them.
+"""Any factor of two Gaussian numbers, when these are jointly Gaussian: by its own messages given one of them.
 
-Given the second number the first one is Gaussian, and the factor itself says what follows: its log Z, and its beliefs. What is
-left is an integral over the second.
+Given the second number the first one is Gaussian, and the factor itself gives log Z and beliefs.
+Only an integral over the second number remains.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from heliograph.numerics.chunks import chunks
 
 __all__ = ["ConditionedForm"]
 
-_SCANNED = 97  # places at which the density over the second number is looked at first
+_SCANNED = 97  # places of the first scan of the density over the second number
 _REACH = 12.0  # standard deviations of the cavity within which it lies, unless it is still high at the end
-_ROUNDS = 6  # of looking closer around the highest place
+_ROUNDS = 6  # of refining the scan around the highest place
 _ROWS = 64  # integrated at once
 
 
 class _Tilted(NamedTuple):
-    """Nodes of the second number, with what the factor says of the others there."""
+    """Nodes of the second number, with the factor's log Z and beliefs there."""
 
     rule: Rule
     incoming: dict[str, Any]  # at every node
@@ -87,7 +87,7 @@ class ConditionedForm(Factor):
             made = type(belief).from_statistics(*(np.where(as_wide_as(known, s), s, 0.5) for s in statistics))
             lost = type(belief).from_naturals(
                 tuple(np.full_like(a, np.nan) for a in made.naturals)
-            )  # costs its own row
+            )  # an error concerns its own row only
             return (made / incoming[to]).where(known, lost.where(good, incoming[to].as_uniform()))
         first = self.factor.belief(self.joined[0], at_nodes)
         mean1, x2 = first.mean.reshape(shape), rule.x
@@ -129,7 +129,7 @@ class ConditionedForm(Factor):
 
 
 def _peak(log_density: Any, mean: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The highest place of a density, and how wide it is there, found by looking closer and closer."""
+    """The mode of a density and its width there, by scans of ever smaller ranges."""
     n, reach = len(mean), _REACH * sd
     centre = mean.copy()
     row = np.arange(n)[:, None]

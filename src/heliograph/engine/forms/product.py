@@ -19,8 +19,8 @@ _ALL = ("a", "b", "out")
 
 class _Tilted(NamedTuple):
     triple: Triple
-    good: np.ndarray  # (n,) where there is a tilted distribution
-    free: np.ndarray  # (n,) where nothing is known of the product
+    good: np.ndarray  # (n,) rows that have a tilted distribution
+    free: np.ndarray  # (n,) rows in which nothing is known of the product
 
 
 class JointProduct(Factor):
@@ -57,7 +57,7 @@ class JointProduct(Factor):
         return np.where(good, triple.log_z, np.inf)
 
     def bends(self, incoming: Incoming) -> bool:
-        """Whether the belief of the vector may be bent: where nothing is known of any product, nothing is said."""
+        """Return whether the belief of the vector may be bent; it is not where nothing is known of any product."""
         _, _, good, free = self._assembled(incoming)
         return bool((good & ~free).any())
 

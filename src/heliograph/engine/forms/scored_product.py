@@ -1,7 +1,7 @@
 # pyright: basic
 """A likelihood of ``z = sign a b + rest + offset``, where a, b and the rest are jointly Gaussian: by an integral over b.
 
-Given b the score z is Gaussian, and the likelihood itself says what follows. With two factors, one for the product and one for the
+Given b the score z is Gaussian, and the likelihood's own integrals apply. With two factors, one for the product and one for the
 likelihood, EP would take the product for Gaussian before the likelihood sees it (docs/decisions/0054).
 """
 
@@ -34,7 +34,7 @@ _ROWS = 4096  # integrated at once
 
 
 class _Given(NamedTuple):
-    """The cavity of (a, b[, rest]), and what is left of it given b, which is the same for every b."""
+    """The cavity of (a, b[, rest]), and the parts of its conditional given b that are the same for every b."""
 
     mean: np.ndarray  # (n, d)
     covariance: np.ndarray  # (n, d, d)
@@ -43,14 +43,14 @@ class _Given(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """Nodes of b, one line per row or panel, and what the likelihood says there."""
+    """Nodes of b, one line per row or panel, and the likelihood's moments there."""
 
     row: np.ndarray  # (lines,) of which row
     weight: np.ndarray  # (lines, nodes), summing to 1 over each row
     log_z: np.ndarray  # (rows,)
     mean: np.ndarray  # (lines, nodes, d) of a, b and the rest
     pull: np.ndarray  # (lines, nodes, d) their covariance with the score
-    bend: np.ndarray  # (lines, nodes) what a unit of this pull adds to the covariance
+    bend: np.ndarray  # (lines, nodes) what a unit of pull adds to the covariance
     incoming: dict[str, Any]
 
 
@@ -85,7 +85,7 @@ class ScoredProduct(Factor):
         )
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
-        """Belief over cavity; to a label the average of what the likelihood says of it."""
+        """Belief over cavity; to a label the average of the likelihood's messages to it."""
         found = [(rows, self._message(to, part, nodes)) for rows, part, nodes in self._integrals(incoming)]
         if len(found) == 1:
             return found[0][1]
@@ -119,7 +119,7 @@ class ScoredProduct(Factor):
             good &= ~incoming[to].is_point
             belief = self.factor.belief(to, nodes.incoming)
             each = [np.asarray(s).reshape(*nodes.weight.shape, *np.shape(s)[1:]) for s in belief.expected_statistics()]
-            # an average is between its terms, and rounding must not say otherwise: a probability stays one
+            # an average lies between its terms; without this, rounding could leave the range of probabilities
             means = [np.clip(_mean(nodes, e, n), e.min(axis=(0, 1)), e.max(axis=(0, 1))) for e in each]
             statistics = [np.where(as_wide_as(good, s), s, 0.5 if s.ndim == 1 else 1.0 / s.shape[1]) for s in means]
             made = type(belief).from_statistics(*statistics)
@@ -133,7 +133,7 @@ class ScoredProduct(Factor):
 
     # ---- the integral over b ------------------------------------------------------------------------------------
     def _integrals(self, incoming: Incoming) -> Iterator[tuple[np.ndarray, dict[str, Any], _Nodes]]:
-        """Rows with what comes in there and their nodes: two fixed rules, and the adaptive one where these do not agree."""
+        """Yield groups of rows with their nodes: two fixed rules, and the adaptive one where these do not agree."""
         for part in chunks(incoming[self.port].size, _ROWS):
             rows = np.arange(part.start, part.stop)
             some = _some(incoming, rows)
@@ -211,7 +211,7 @@ class ScoredProduct(Factor):
 
 
 class ProductAndRest(Factor):
-    """``out = sign a b + rest + offset``, of which nobody says anything: it is there to be read."""
+    """``out = sign a b + rest + offset`` without any other factor at `out`: it only serves to be read."""
 
     name = "product and rest"
     families: ClassVar = {"sign": (), "offset": (), "ends": (MultivariateGaussian,), "out": (Gaussian,)}
@@ -237,7 +237,7 @@ class ProductAndRest(Factor):
         return scalar_message_from_moments(nothing, mean, spread, good)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
-        """0: nothing is said."""
+        """Return 0, because nothing is known of `out`."""
         return np.zeros(incoming["out"].size)
 
 
@@ -254,7 +254,7 @@ def _mean(nodes: _Nodes, values: np.ndarray, n: int) -> np.ndarray:
 
 
 def _apart(few: _Nodes, many: _Nodes, given: _Given) -> np.ndarray:
-    """Where two rules do not agree on log Z and on the first two moments of b."""
+    """The rows in which two rules do not agree on log Z and on the first two moments of b."""
     n = len(given.mean)
     sd = np.sqrt(given.covariance[:, 1, 1])
     off = np.abs(few.log_z - many.log_z)

@@ -56,7 +56,7 @@ class Branch:
         return x in self.posterior if isinstance(x, str) else self.model.has(x)
 
     def knows(self, x: Variable | str) -> bool:
-        """Whether a variable, or counts of this name, are part of the branch, observed or not."""
+        """Return whether a variable, or counts of this name, are part of the branch, observed or not."""
         if self.model is None:
             return False
         if not isinstance(x, str):
@@ -109,7 +109,7 @@ def mixed_log_likelihood(branches: Sequence[Branch]) -> dict[str, np.ndarray]:
     found: dict[str, list[tuple[float, np.ndarray]]] = {}
     for b in branches:
         for name, values in posterior_of(b).log_likelihood(pointwise=True).items():
-            if name not in b.values:  # a switch is observed in its branch alone
+            if name not in b.values:  # only in its branch does a switch count as observed
                 found.setdefault(name, []).append((b.probability, values))
     mixed: dict[str, np.ndarray] = {}
     for name, parts in found.items():

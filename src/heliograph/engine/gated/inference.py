@@ -57,7 +57,7 @@ def _inferred(
 ) -> Branch:
     try:
         posterior = run(written, options)
-    except ContradictionError:  # what the branch says cannot be: its probability is 0
+    except ContradictionError:  # the branch contradicts the data: its probability is 0
         return _impossible(values)
     log_evidence = posterior.log_evidence
     branch = Branch(values, 0.0, log_evidence, posterior, written)

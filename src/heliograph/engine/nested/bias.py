@@ -23,7 +23,7 @@ _MOST = 8  # of them
 # of standard deviations by which means are off, or nats by which the error varies: labels of processes have .05 to .1 and sds of
 # latent variables 5 % too small; counts and regressions .001 to .02, and labels with random effects .06, whose sds are right
 _MATTERS = 0.075
-_EFFECTIVE = 0.02  # share of the draws that count, below which nothing is known
+_EFFECTIVE = 0.02  # effective share of the draws, below which the error is unknown
 
 
 class Bias(NamedTuple):
@@ -31,11 +31,11 @@ class Bias(NamedTuple):
 
     shift: float  # of a mean, in standard deviations, the largest
     spread: float  # nats, the standard deviation of the error over the posterior
-    known: bool  # False where too few draws count
+    known: bool  # False where the effective number of draws is too small
 
     @property
     def matters(self) -> bool:
-        """Whether the posterior is noticeably another with the right evidence."""
+        """Return whether the right evidence would change the posterior noticeably."""
         return max(self.shift, self.spread) > _MATTERS
 
 
@@ -53,7 +53,7 @@ def bias_of(whole: Whole) -> Bias | None:
     three = {0, *(int(k) for k in np.unravel_index(int(np.argmax(apart)), apart.shape))}
     try:
         found = {k: _error(whole.points[heavy[k]]) for k in sorted(three)}
-    except UnsupportedError:  # not one block with likelihoods: nothing is known
+    except UnsupportedError:  # the model is not one block with likelihoods: the error is unknown
         return None
     errors = [e for e, _ in found.values()]
     if not max(errors) - min(errors) > _DIFFERENT:

@@ -1,4 +1,4 @@
-"""How the evidence changes with the numbers of a model at fixed messages, without looking at what stays the same.
+"""How the evidence changes with the numbers of a model at fixed messages, computed from the changed factors only.
 
 At fixed messages a factor's part of the evidence depends on its own numbers only. So the change is that of the factors whose
 numbers differ: of a block, its integral under the same sites; of a plain factor, its log Z under the same messages, of which some
@@ -25,7 +25,7 @@ __all__ = ["Frozen"]
 
 
 class Frozen:
-    """The messages that were found at one value, at which others are looked at.
+    """The evidence at other values of the hyper-parameters, under the messages that were found at one value.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _of_block(kind: BlockPlate, tables: Tables, other: BlockFactor) -> float | N
     before, after = kind.joint(tables), other.solve(sites)
     if before is None or after is None:
         return None
-    # an integral is given with the sites counted from the means of its own belief: here both are counted from one point
+    # each integral counts the sites' statistics from its own belief's mean: here both are counted from one point
     moved = sum(_moved(sites[p], _mean(factor, p, before), _mean(other, p, after)) for p in sites)
     return other.log_mass(after) - factor.log_mass(before) + float(moved)
 
@@ -138,7 +138,7 @@ def _moved(site: Family, before: np.ndarray, after: np.ndarray) -> float:
 
 # ---- numbers that are the same --------------------------------------------------------------------------------------
 def _same(a: Plate, b: Plate) -> bool:
-    """Whether two plates of one structure hold the same numbers; False where that cannot be seen."""
+    """Return whether two plates of one structure hold the same numbers; False where that cannot be told."""
     return type(a.factor) is type(b.factor) and _alike(a.data, b.data) and _alike(vars(a.factor), vars(b.factor))
 
 

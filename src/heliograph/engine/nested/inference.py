@@ -1,4 +1,4 @@
-"""`infer` for models with hyper-parameters: which of them are integrated over, the integration, and what is said of it."""
+"""`infer` for models with hyper-parameters: which of them are integrated over, the integration, and its warnings."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
 
 
 def _with_time(doubts: str, evaluator: Evaluator, options: InferOptions) -> str:
-    """Doubts, with what ran out first."""
+    """The doubts, and before them that the time ran out, if it did."""
     if not evaluator.late():
         return doubts
     n = evaluator.effort.n_evaluations

@@ -24,9 +24,9 @@ from heliograph.numerics.exploring.surrogate import fit, matrix
 __all__ = ["ABOVE", "Region", "Whole", "corrected", "explore", "region_of", "single", "whole_of"]
 
 _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, far more than a well-behaved model takes
-_DEEP = 25.0  # nats below the top: points that say nothing of the mass, and would bend a surrogate
+_DEEP = 25.0  # nats below the top: such points hold no mass, and would distort a surrogate
 _SLOPED = {1, 2, 4, 5, 6}  # dimensions whose lattice needs gradients; in three, more points are the cheaper way
-_CLOSE = 0.05  # whitened distance of two points of which one is enough
+_CLOSE = 0.05  # whitened distance below which one of two points is left out
 _BETWEEN = 1.5  # times the whitened distance from a mode to that from another, up to which a node is between the two
 _FOLLOWED = {1, 2, 3}  # dimensions in which mass beyond the points is followed
 _LOST = 0.1  # share of the mass beyond all points, above which some is evaluated; 14 models had .03 to .07, wrong ones .14 up
@@ -73,7 +73,7 @@ def explore(evaluator: Evaluator, seed: int = 0) -> Whole:
 
 
 def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
-    """Evaluate where much of the mass is said to be beyond all points, until little is: a ridge that bends is lost sight of."""
+    """Evaluate where the surrogate has much mass beyond all points, until it has little: it may have lost a ridge that bends."""
     frames = [r.frame for r in whole.regions]
     for _ in range(_ROUNDS if len(frames[0].centre) in _FOLLOWED else 0):
         regions: list[Region] = []
@@ -88,7 +88,7 @@ def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
             at = np.searchsorted(ends, share * (np.arange(_AT_ONCE) + 0.5) / _AT_ONCE)
             evaluator.metric = np.linalg.inv(r.frame.axes)
             new = evaluator.many(list(r.frame.at(r.nodes.z[order[at]])), gradient=True)
-            use = [*r.points, *(p for p in new if p.good)]  # also deep ones: they say that nothing is there
+            use = [*r.points, *(p for p in new if p.good)]  # also deep ones: they show that there is no mass
             even = {id(p) for p, e in zip(r.points, r.even, strict=True) if e}
             others = [f for j, f in enumerate(frames) if j != k]
             regions.append(region_of(r.frame, r.flood, use, np.array([id(p) in even for p in use]), others, seed))
@@ -151,7 +151,7 @@ def _nearest_is(frame: Frame, others: list[Frame], u: np.ndarray) -> bool:
 
 
 def _useful(frame: Frame, points: list[Point], keep: set[int]) -> list[Point]:
-    """Points with something to say, each once; those of the lattice before others."""
+    """The points that matter, without near duplicates; those of the lattice are preferred."""
     top = max(p.log_density for p in points)
     kept: list[Point] = []
     where: list[np.ndarray] = []

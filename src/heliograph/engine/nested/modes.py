@@ -1,6 +1,6 @@
 """The modes of the hyper-parameters' posterior: where climbs from the middle of the prior and from other places end.
 
-A climb costs five to ten runs of EP, so that not every place is worth one. Numbers of either sign are where posteriors have two
+A climb costs five to ten runs of EP, so it is not started from every place. Numbers of either sign are where posteriors have two
 modes most often (a coefficient and its negative, two roots of what was seen): one such number alone is climbed from both sides
 whatever the slopes say, and of several the mirror image of a mode is looked at. Scales are climbed only where the evidence
 does not rise towards a mode that is known.
@@ -37,7 +37,7 @@ def find_modes(evaluator: Evaluator) -> list[tuple[Frame, Point]]:
 
     def settle(peak: Peak) -> None:
         frame, top = whiten(evaluator.at, peak, width)
-        if top is not peak.top and not known(top.u):  # the climb had ended on a shoulder
+        if top is not peak.top and not known(top.u):  # the climb ended at a point that is no mode
             frame, top = whiten(evaluator.at, climb(evaluator.at, top.u, width), width)
         frames.append((frame, top))  # type: ignore[arg-type]
 

@@ -39,7 +39,7 @@ _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
 _LOOSER = (
     10.0  # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
 )
-_BESIDE = 2  # times the points that determine a plane: so many of the nearest say where messages go
+_BESIDE = 2  # times the points that determine a plane: so many of the nearest predict the messages
 _AWAY = 0.1  # share of a squared distance in standard deviations that a tail counts with: chosen on one scale that is far from zero
 _SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width
 
@@ -60,7 +60,7 @@ class Point:
 
     @property
     def good(self) -> bool:
-        """Whether EP gave an answer."""
+        """Return whether EP gave an answer."""
         return bool(np.isfinite(self.log_density))
 
 
@@ -134,7 +134,7 @@ class Evaluator:
         self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
 
     def late(self) -> bool:
-        """Whether the time is over: nothing new is begun then."""
+        """Return whether the time is over; no evaluation begins then."""
         return time.monotonic() >= self._end
 
     def at(self, u: np.ndarray, gradient: bool) -> Point:
@@ -150,7 +150,7 @@ class Evaluator:
         work = [(np.asarray(u, dtype=float), gradient, before) for u in places]
         with warnings.catch_warnings():
             if before:
-                warnings.simplefilter("ignore")  # the first point has said it
+                warnings.simplefilter("ignore")  # the first point has warned of it
             if isinstance(executor, ThreadPoolExecutor) and before and not self._learns and len(work) > 1:
                 found = [f.result() for f in [executor.submit(self._evaluated, *w) for w in work]]
             else:
@@ -201,7 +201,7 @@ class Evaluator:
             posterior, run = self._run(written, self._starts(u, before))
             log_evidence = posterior.log_evidence
         except (HeliographError, np.linalg.LinAlgError, FloatingPointError):
-            if first:  # nothing is known to work: say what is wrong
+            if first:  # no value has worked yet: raise what is wrong
                 raise
             return nothing
         if not np.isfinite(log_evidence):
@@ -235,13 +235,13 @@ class Evaluator:
         compiled = compile_model(graph, self._options.structure, self._options.budget)
         self._learns = bool(compiled.learning_plates)
         options = self._options
-        if np.isfinite(self._end):  # what is left is for this run
+        if np.isfinite(self._end):  # the time that remains is for this run
             options = replace(options, seconds=max(self._end - time.monotonic(), 1e-3))
         for warm in starts:
             run = Run(compiled, options, warm, compared=True)
             if all(block.joint(run.tables) is not None for block in compiled.blocks):
                 break
-        else:  # nothing was found before, or nothing that this value can begin with
+        else:  # there are no earlier messages, or none that this value can begin with
             run = Run(compiled, options, compared=True)
         info, converged = deque(run.sweeps(), maxlen=1).pop()
         return run.posterior(info, converged), run

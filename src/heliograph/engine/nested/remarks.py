@@ -1,4 +1,4 @@
-"""What is said of an integration: several modes, scales that may be zero, data that say nothing, and failures."""
+"""Remarks on an integration: several modes, scales that may be zero, hyper-parameters without information in the data, failures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _of_one(whole: Whole, hypers: Sequence[Hyper], h: Hyper, part: slice) -> lis
 
 
 def of_bias(bias: Bias | None, mended: bool) -> tuple[str, ...]:
-    """What is said of the error of EP's own evidence."""
+    """Remarks on the error of EP's own evidence."""
     if bias is None or not bias.matters:
         return ()
     words = f"EP's own evidence is off by more at some values of the hyper-parameters than at others ({bias.spread:.2g} nats)"

@@ -15,7 +15,7 @@ __all__ = ["carried_on", "shares_at"]
 F = TypeVar("F", bound=Family)
 
 _NEAR = 0.1  # squared distance within which values count alike, in units in which neighbours are about 1 apart
-_STEADY = 1e-3  # ridge on slopes: values on one line say nothing of directions across it
+_STEADY = 1e-3  # ridge on slopes: values on one line do not determine slopes across it
 
 
 def shares_at(gaps: np.ndarray) -> np.ndarray:
