@@ -117,8 +117,15 @@ def _vector_from_statistics(y: np.ndarray, d: int) -> tuple[MultivariateGaussian
     y = _safe(y, finite, 0.0)
     mean = y[:, :d]
     covariance = _square(y[:, d:], d) - mean[:, :, None] * mean[:, None, :]
-    unit = np.sqrt(np.maximum(np.einsum("nii->ni", covariance), 1e-300))  # components have units of their own
-    valid = finite & (np.linalg.eigvalsh(covariance / unit[:, :, None] / unit[:, None, :])[:, 0] > 1e-13)
+    variance = np.einsum("nii->ni", covariance)
+    valid = finite & (variance > 0).all(axis=-1)
+    unit = np.sqrt(_safe(variance, valid, 1.0))  # every component has a unit of its own
+    bound = unit[:, :, None] * unit[:, None, :]
+    valid &= (np.abs(covariance) <= (1 + 1e-9) * bound).all(
+        axis=(1, 2)
+    )  # else no correlation; the quotient may overflow
+    correlation = np.where(valid[:, None, None], covariance, bound) / unit[:, :, None] / unit[:, None, :]
+    valid &= np.linalg.eigvalsh(correlation)[:, 0] > 1e-13
     return MultivariateGaussian(mean, np.where(valid[:, None, None], covariance, np.eye(d))), valid
 
 
