@@ -1,7 +1,7 @@
 """Write docs/reference.md anew from the docstrings: ``python docs/make_reference.py``.
 
-Every public name stands there with its signature, the first paragraph of its docstring and an example: the docstring's own, or
-one of `reference_examples.py`. The tests run all of them, and check that the page is up to date and that no name is missing.
+Every public name has its signature, its docstring and an example: the docstring's own, or one of `reference_examples.py`.
+The tests run all examples, and check that the page is up to date and that no name is missing.
 """
 
 from __future__ import annotations
@@ -74,6 +74,12 @@ INTERNAL = {
 }  # fmt: skip
 
 
+SAME_SETTINGS = {
+    "infer": "The settings are those of [`Model.infer`](#modelinfer).",
+    "steps": "The settings are those of [`Model.infer`](#modelinfer), without `progress`, `integrate`, `correct` and `audit`.",
+}
+
+
 def value_of(name: str) -> Any:
     """The object of that name."""
     first, _, rest = name.partition(".")
@@ -103,13 +109,29 @@ def _signature(name: str, value: Any) -> str:
     except (TypeError, ValueError):
         return name
     text = re.sub(r"(?<![\w'])heliograph\.[\w.]+\.", "", text)
-    text = re.sub(r"^\((self(?:: '[^']*')?|cls|model: [^,)]*)(, )?", "(", text)
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)  # annotations without their quotes
+    text = re.sub(r"^\((self(?:: \w+)?|cls|model: [^,)]*)(, )?", "(", text)
     return f"{name}{text}" if len(text) < 400 else f"{name}(...)"
 
 
-def _first_paragraph(value: Any) -> str:
-    text = inspect.getdoc(_function(value)) or ""
-    return " ".join(text.split("\n\n")[0].split())
+def _text(name: str, value: Any) -> str:
+    """The docstring as Markdown: its paragraphs, and its arguments as a list; examples are left to `example_of`."""
+    doc = re.sub(r"^>>> .*?(?:\n\n|\Z)", "", inspect.getdoc(_function(value)) or "", flags=re.MULTILINE | re.DOTALL)
+    prose, *sections = re.split(r"^(Parameters|Attributes|Returns|Examples)\n-+\n", doc, flags=re.MULTILINE)
+    parts = [prose.strip()]
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        if title != "Examples" and name not in SAME_SETTINGS:
+            parts.append(f"{title}:\n\n{_listed(body, code=title != 'Returns')}")
+    if name in SAME_SETTINGS:
+        parts.append(SAME_SETTINGS[name])
+    return "\n\n".join(p.replace("``", "`") for p in parts)
+
+
+def _listed(body: str, code: bool) -> str:
+    """The arguments of a section, each a line of its name and an indented text, as a list."""
+    found = re.findall(r"^(\S.*)\n((?:[ ]{4}.*\n?|\n)*)", body, flags=re.MULTILINE)
+    names = ((", ".join(f"`{n}`" for n in head.split(", ")) if code else head, text) for head, text in found)
+    return "\n".join(f"- {head}: {' '.join(text.split())}" for head, text in names)
 
 
 def entry(name: str) -> str:
@@ -118,7 +140,7 @@ def entry(name: str) -> str:
     level = "####" if "." in name else "###"
     example = example_of(name)
     block = f"\n```python\n{example}\n```\n" if example else ""
-    return f"{level} `{name}`\n\n`{_signature(name, value)}`\n\n{_first_paragraph(value)}\n{block}"
+    return f"{level} `{name}`\n\n`{_signature(name, value)}`\n\n{_text(name, value)}\n{block}"
 
 
 def page() -> str:

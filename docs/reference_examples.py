@@ -140,7 +140,8 @@ print(m.infer()[W].mean)""",
     "Model.log": """
 m = hg.Model()
 rate = m.gamma("rate", 2.0, 1.0)
-print(m.infer()[m.log(rate)] if False else m.log(rate))""",
+m.gaussian("seen", m.log(rate), sd=0.1, observed=0.3)
+print(m.infer()[rate])""",
     "Model.log_normal": """
 m = hg.Model()
 s = m.log_normal("s", 0.0, 0.5)

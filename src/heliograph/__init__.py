@@ -1,7 +1,8 @@
 """Expectation propagation for Python, with messages learned just in time.
 
-Everything that a user needs is here: `Model` to write a model, `factor` to make a factor of a function, `infer` and `steps`
-to run it, `Posterior` for the result, and the families of messages. docs/architecture.md shows the rooms behind it.
+This is everything that a user needs: `Model` to write a model, `factor` to make a factor from a function, `infer`
+and `steps` to run it, `Posterior` for the result, and the families of messages. docs/guide is the user's guide,
+docs/reference.md lists every name here, and docs/architecture.md shows the packages behind them.
 """
 
 from importlib import metadata as _metadata

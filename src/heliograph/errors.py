@@ -1,4 +1,4 @@
-"""The exceptions of the package: each message is one sentence that names the thing and the remedy."""
+"""The exceptions and warnings of the package. Each message is one sentence that names the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ __all__ = [
 
 
 class HeliographError(Exception):
-    """Base of every exception raised on purpose by this package."""
+    """Base class of every exception that this package raises on purpose."""
 
 
 class ModelError(HeliographError, ValueError):
-    """A model that cannot be run as written: a wrong shape, value or structure, found before any sweep."""
+    """The model cannot be run as written: a wrong shape, value or structure, found before any sweep."""
 
 
 class UnsupportedError(HeliographError, TypeError):
-    """A combination of families that no factor computes; the message names the nearest one that works."""
+    """No factor computes this combination of families; the message names the nearest one that works."""
 
 
 class ImproperError(HeliographError, ArithmeticError):
-    """A missing proper distribution where one was needed (for example sampling a uniform Gaussian)."""
+    """A proper distribution was needed and there is none (for example, to sample a uniform Gaussian)."""
 
 
 class ContradictionError(HeliographError, ArithmeticError):
-    """A contradiction: two point masses disagree, or a constraint has probability zero."""
+    """The model contradicts itself: two point masses disagree, or a constraint has probability zero."""
 
 
 class FactorError(HeliographError, RuntimeError):
-    """A black-box factor that raised, or returned a value outside the support of its output family."""
+    """A black-box function raised an exception, or returned a value outside the support of its output family."""
 
 
 class FileFormatError(HeliographError, ValueError):
-    """A saved file that is corrupt, truncated, of a newer format, or not one of this package."""
+    """A saved file is corrupt, truncated, of a newer format, or not one of this package's."""
 
 
 class ConvergenceWarning(UserWarning):
-    """Inference that stopped before the beliefs settled; the message names the variable that still moves."""
+    """Inference stopped before the beliefs settled; the message names the variable that still moves."""
 
 
 class OracleWarning(UserWarning):
-    """Messages that an oracle could not answer; the old ones were kept."""
+    """An oracle could not compute some messages; the old ones were kept."""
 
 
 class AccuracyWarning(UserWarning):
-    """A result that may be further from the truth than its error bars show; the message says where and why."""
+    """A result may be further from the truth than its error bars show; the message says where and why."""

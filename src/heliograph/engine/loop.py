@@ -1,4 +1,4 @@
-"""The loop, as a generator over sweeps. Printing, plotting and checkpointing are a `for` over it."""
+"""The loop, as a generator over sweeps. Printing, plotting and checkpointing are a `for` loop over it."""
 
 from __future__ import annotations
 
@@ -67,10 +67,11 @@ def steps(model: Builder, options: StepOptions) -> Iterator[Step]:
 
 @with_options(InferOptions)
 def infer(model: Builder, options: InferOptions) -> Posterior | IntegratedPosterior | GatedPosterior:
-    """Run `steps` to their end and return the last posterior, with progress on a terminal.
+    """Run `steps` to the end and return the last posterior, with progress on a terminal.
 
-    Warns when the run is not converged, when messages could not be computed, when variables are factorised in a loop,
-    and when learned messages may have added more than `tolerance` to the error. `InferOptions` lists the settings.
+    It warns when the run has not converged, when messages could not be computed, when variables are factorised in a
+    loop, and when learned messages may have added more than `tolerance` to the error. `InferOptions` lists the
+    settings.
     """
     return run_to_the_end(model, options)
 

@@ -13,7 +13,7 @@ __all__ = ["Model"]
 
 
 class Model(Builder):
-    """A Bayesian model as a factor graph: write it down with the builders, then `infer`.
+    """A Bayesian model as a factor graph: write it with the builders, then call `infer`.
 
     >>> model = Model()
     >>> mean = model.gaussian("mean", 0.0, variance=100.0)
@@ -25,5 +25,5 @@ class Model(Builder):
 
     @with_options(InferOptions)
     def infer(self, options: InferOptions) -> Posterior | IntegratedPosterior | GatedPosterior:
-        """Run expectation propagation until the beliefs settle."""
+        """Run expectation propagation until the beliefs settle, and return the posterior."""
         return run_to_the_end(self, options)

@@ -29,39 +29,41 @@ class StepOptions:
     operator
         How black-box factors get their messages: "learned", "kjit", "forest", "neural", "ask", or an object.
     oracle
-        What answers for black boxes: a name, an object, or None for each factor's own.
+        What computes messages of black boxes: a name, an object, or None for each factor's own.
     schedule
-        "parallel" (a whole plate at once) or "sequential" (element by element, forwards and backwards in turn); both have the same
-        fixed points.
+        "parallel" (a whole plate at once) or "sequential" (element by element, forwards and backwards in turn).
+        Both have the same fixed points.
     damping
-        The share of the old message that is kept, in [0, 1); None adapts it: none at first, more when a sweep
+        The share of the old message that is kept, in [0, 1). None adapts it: none at first, and more when a sweep
         diverges or stalls.
     power
         The power of power EP; 1 is plain EP.
     improper
         The policy for messages that are not distributions: "auto", "keep mean", "allow" or "skip".
     tolerance
-        The posterior error in nats that is tolerated: of learned messages, and (a thousandth of it) of the change in
-        the last sweep.
+        The error of the posterior that is tolerated, in nats. It limits the error of learned messages, and (a
+        thousandth of it) the change in the last sweep.
     max_sweeps
         The run stops after this many sweeps, settled or not.
     seconds
-        The run ends with the first sweep after this time; learned messages are asked about, the worst first, for four fifths of
-        it, and `posterior.error_estimate` says what was reached. None: no limit.
+        The run ends with the first sweep after this time. For four fifths of it, learned messages are asked about,
+        the worst first; `posterior.error_estimate` says what was reached. None: no limit.
     stop
         A stopping rule that replaces `tolerance` and `max_sweeps`, such as ``changed_less_than(1e-6) | after(50)``.
     seed
-        Of everything random: a whole number or a generator.
+        The source of everything random: a whole number or a generator.
     executor
-        Of `concurrent.futures`, for oracles that can share their work; threads also run several values of hyper-parameters
-        side by side, to the same bits.
+        An executor of `concurrent.futures`, for oracles that can share their work. Threads also run several values
+        of hyper-parameters side by side, to the same bits.
     structure
-        "auto" keeps what is jointly Gaussian joint, unless that is too expensive, which a warning says; with "joint" that is
-        an error; "factorised" sends messages between single variables.
+        "auto" keeps what is jointly Gaussian joint, unless that is too expensive, in which case a warning says so.
+        "joint" makes that an error. "factorised" sends messages between single variables.
     budget
-        Seconds, roughly, that one joint solve may take (and GB, that it may use). Beyond it, standard deviations are estimated.
+        Roughly the seconds that one joint solve may take, and the GB that it may use. Beyond it, standard
+        deviations are estimated.
     start
-        A posterior of an earlier run of this model, whose messages the run begins with; the answer is the same, sooner.
+        A posterior of an earlier run of this model, with whose messages the run begins. The answer is the same, and
+        comes sooner.
     """
 
     operator: str | Operator = "learned"
@@ -98,21 +100,23 @@ class StepOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class InferOptions(StepOptions):
-    """`StepOptions`, whether progress is shown, and what becomes of hyper-parameters.
+    """`StepOptions`, whether progress is shown, and how hyper-parameters are treated.
 
     Attributes
     ----------
     progress
         True, False, or None for a terminal only.
     integrate
-        "auto" integrates over every hyper-parameter; a list of them, or of variables (or their names), over these only, and
-        other hyper-parameters take their best value; False gives all their best value. docs/hyperparameters.md says how.
+        "auto" integrates over every hyper-parameter. A list of hyper-parameters or variables, or of their names,
+        integrates over these only, and gives other hyper-parameters their best value. False gives all of them their
+        best value. docs/hyperparameters.md has the details.
     correct
-        Correct the evidence at every value of the hyper-parameters by importance sampling: "auto" where a few values say that it
-        matters and that it can be done, True always, False never.
+        Whether to correct the evidence at every value of the hyper-parameters by importance sampling: "auto" if a
+        few values show that it matters and that it can be done, True always, False never.
     audit
-        Check some messages with the oracle before a run counts as converged, where an operator ("kjit", "forest", "neural")
-        predicts without saying how wrong it may be. Without the check such a run is not called converged.
+        Whether to check some messages with the oracle before a run counts as converged, if an operator ("kjit",
+        "forest", "neural") predicts without saying how wrong it may be. Without the check such a run is not called
+        converged.
     """
 
     progress: bool | None = None

@@ -47,9 +47,9 @@ __all__ = ["Posterior"]
 class Posterior(ReadablePosterior):
     """The beliefs of a run.
 
-    ``posterior[w]`` is the belief of a variable (or of some entries of it) as a batch of its family, in the variable's
-    shape; ``posterior["w"]`` finds it by name. Observed entries are point masses. A posterior belongs to the model as it
-    was when the run began: what is added or observed later does not change it.
+    ``posterior[w]`` is the belief of a variable, or of some of its entries, as a batch of its family with the
+    variable's shape; ``posterior["w"]`` finds it by name. Observed entries are point masses. A posterior belongs to
+    the model as it was when the run began: what is added or observed later does not change it.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Posterior(ReadablePosterior):
     def structure(self) -> dict[str, str]:
         """How each of the user's unobserved variables was kept: "joint" with others, or "factorised".
 
-        Of a block that was too large to be solved, it says how wrong the estimated standard deviations may be.
+        For a block that was too large to be solved, it says how wrong the estimated standard deviations may be.
         """
         words = {e.node: "joint" for p in self._graph.plates for e in p.edges.values() if e.joint}
         for kind in self._compiled.blocks:
@@ -163,8 +163,8 @@ class Posterior(ReadablePosterior):
     def covariance(self, a: Variable, b: Variable) -> np.ndarray:
         """The joint covariance of two variables or expressions, of shape ``(*a.shape, *b.shape)``.
 
-        Vectors count their components as a last axis. It is 0 where nothing connects the two; where messages treat as
-        independent what is not, an error says so.
+        The components of vectors count as a last axis. The covariance is 0 if nothing connects the two. If messages
+        treat dependent quantities as independent, an error says so.
 
         >>> from heliograph.engine import Model
         >>> model = Model()
@@ -183,7 +183,7 @@ class Posterior(ReadablePosterior):
         return [(kind.factor, kind.joint(self._exchange.tables)) for kind in self._compiled.blocks]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the beliefs to a file of JSON and arrays, which `load_posterior` reads back without the model."""
+        """Write the beliefs to a file of JSON and arrays, which `load_posterior` can read without the model."""
         save_posterior(self, path, joint_covariance(self._graph, self._joints()))
 
     @cached_property
@@ -204,10 +204,10 @@ class Posterior(ReadablePosterior):
         return log_evidence(self._graph, self._compiled.plates, self._exchange)
 
     def as_prior(self) -> Mapping[str, Family]:
-        """The beliefs of the user's unobserved variables by name, to be the priors of the next batch.
+        """The beliefs of the user's unobserved variables by name, as priors for the next batch.
 
-        Use one as ``model.gaussian("w", posterior.as_prior()["w"])`` or with ``model.variable``. Taking two that are
-        correlated warns: as priors of their own they are independent.
+        Use one as ``model.gaussian("w", posterior.as_prior()["w"])`` or with ``model.variable``. Taking two that
+        are correlated warns: as separate priors they are independent.
         """
         priors: dict[str, Family] = {}
         for node in self._graph.nodes:
@@ -222,10 +222,10 @@ class Posterior(ReadablePosterior):
     def sample(
         self, size: int = 1000, variables: Sequence[str | Variable] | None = None, *, seed: Seed = 0
     ) -> dict[str, np.ndarray]:
-        """Draws of the user's unobserved variables by name, each of shape ``(size, *shape)``, one more axis for vectors.
+        """Draws of the user's unobserved variables by name, each of shape ``(size, *shape)``.
 
-        They are joint where variables are kept joint (`structure`), and independent between the others. `variables` picks some, by
-        name or as variables, expressions included.
+        Vectors have one more axis. Variables that are kept joint (`structure`) are drawn jointly, all others
+        independently. `variables` picks some, by name or as variables, including expressions.
 
         >>> from heliograph.engine import Model
         >>> model = Model()
@@ -238,24 +238,24 @@ class Posterior(ReadablePosterior):
         return sampled(np.random.default_rng(seed), self.source(), variables, check_draws(size))
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Seed = 0, **data: Any) -> Prediction:
-        """What the posterior says of a variable: of new data, given by the names of `model.data`, or once more of the old.
+        """Predict a variable, for new data given by the names of `model.data` or once more for the old data.
 
-        Variables that the new data reach (by their own arguments or their parents') are drawn anew from their parents; all
-        others have their posterior. Observed variables without new data are drawn once more.
+        Variables that the new data reach (through their own arguments or their parents') are drawn anew from their
+        parents; all others have their posterior. Observed variables without new data are drawn once more.
 
         Parameters
         ----------
         target
             The name of a variable, or a variable or expression of the model.
         draws, seed
-            The number of draws, and what they are drawn from.
+            The number of draws, and the seed of their generator.
         **data
             New values of named data.
         """
         return predicted(np.random.default_rng(seed), self.source(), target, data, check_draws(draws))
 
     def log_likelihood(self, pointwise: bool = False) -> Any:
-        """``log E p(y_i | parents)`` under the posterior: its sum, or with `pointwise` an array for every observed variable."""
+        """``log E p(y_i | parents)`` under the posterior: the sum, or, if `pointwise`, an array per variable."""
         found = pointwise_log_likelihood(self._graph, self._belief)
         return found if pointwise else float(sum(np.nansum(a) for a in found.values()))
 

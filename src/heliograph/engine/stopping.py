@@ -58,8 +58,8 @@ def _of(choose: Callable[..., float], a: float | None, b: float | None) -> float
 def changed_less_than(nats: float) -> StopRule:
     """Stop when the beliefs have settled to `nats`: see `SweepInfo.settled` and docs/convergence.md.
 
-    It stops, too, when the noise of a sampling oracle hides whether they have, or when questions are asked in vain; the run is then
-    not converged.
+    It also stops, without convergence, when the noise of a sampling oracle hides whether the beliefs have settled,
+    and when further questions to the oracle do not help.
     """
     _check_positive("changed_less_than", "nats", nats)
     return StopRule(

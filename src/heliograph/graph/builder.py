@@ -43,11 +43,14 @@ __all__ = ["Builder"]
 
 
 class Builder:
-    """A factor graph under construction.
+    """A factor graph under construction: the modelling language.
 
-    Every method takes variables of this model only, and either succeeds or leaves the model as it was. Where variables
-    are made, `name` is theirs alone, `size` their shape (a whole number or a tuple), and `observed` holds their values, with NaN
-    in it, or True in `missing`, where a value is missing.
+    Every method takes variables of this model only, and either succeeds or leaves the model as it was. Methods that
+    make variables share these arguments:
+
+    - `name` is the name of the new variable, and no other may have it;
+    - `size` is its shape, a whole number or a tuple;
+    - `observed` holds its values, with NaN (or True in `missing`) where a value is missing.
 
     >>> model = Builder()
     >>> mean = model.gaussian("mean", 0.0, variance=100.0)
@@ -95,11 +98,25 @@ class Builder:
         observed: Any = None,
         missing: Any = None,
     ) -> Variable:
-        """A variable of n entries along its first axis, each made from the one before (or the several before) by `step`.
+        """A variable of n entries in a row, each made from the one before (or the several before) by `step`.
 
-        `start` is a message, or a function that makes the first entry; `step` a function of the entry before (and of those
-        before that: as many as it has arguments, the latest first). Both call a builder with the chain's name, once for all:
-        ``model.chain("x", 1000, hg.Gaussian(0.0, 1.0), lambda before: model.gaussian("x", 0.9 * before, variance=0.19))``.
+        Both `start` and `step` call a builder with the chain's name. They are called once, for all entries:
+        ``model.chain("x", 1000, hg.Gaussian(0.0, 1.0), lambda before: model.gaussian("x", 0.9 * before,
+        variance=0.19))``.
+
+        Parameters
+        ----------
+        name
+            The name of the variable.
+        n
+            The number of entries, along its first axis.
+        start
+            The distribution of the first entry: a message, or a function that makes it.
+        step
+            A function of the entry before, or of the several entries before: as many as it has arguments, the
+            latest first.
+        observed, missing
+            Observed values, with NaN or a mask where they are missing.
         """
         entries = Entries(None, observed, missing)
         return build(self, chains.chain, name, n, start, step, lambda x: Variable(self, x.node, x.index), entries)
@@ -140,9 +157,10 @@ class Builder:
     attach = statement(statements.attach)
 
     def data(self, name: str, values: Any) -> Data:
-        """Name an array, so that ``model.observe(name=...)`` can give another one, of another length too.
+        """Name an array, so that ``model.observe(name=...)`` can replace it by another one, of any length.
 
-        It is used like the array: ``X @ w``, ``np.log(X)``, ``X[:, 0]``. Its ``rows`` is the length as a ``size=`` that follows it.
+        The result is used like the array: ``X @ w``, ``np.log(X)``, ``X[:, 0]``. Pass its ``rows`` as ``size=``
+        where a variable has one entry per row, so that its length follows that of the data.
 
         >>> model = Builder()
         >>> t = model.data("t", [0.0, 1.0, 2.0])
@@ -157,11 +175,11 @@ class Builder:
     def observe(
         self, variable: Variable | None = None, values: Any = None, missing: Any = None, /, **data: Any
     ) -> None:
-        """Give observed values, or new data, to a model that is written already.
+        """Give observed values, or new data, to a model that has been written.
 
-        ``observe(y, values)`` sets the values of one variable. ``observe(y=..., X=...)`` gives new values, of any length, to
-        observed variables and to arrays named with `data`, and is the same as to write the whole model again with them;
-        ``observe(y=None)`` makes y unobserved. Posteriors computed before stay as they are.
+        ``observe(y, values)`` sets the values of one variable. ``observe(y=..., X=...)`` gives new values, of any
+        length, to observed variables and to arrays named with `data`; the result is the same as writing the whole
+        model again with them. ``observe(y=None)`` makes y unobserved. Posteriors computed before stay as they are.
         """
         if variable is None and values is None:
             give(self, data)

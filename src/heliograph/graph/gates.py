@@ -29,12 +29,12 @@ _MOST = 64  # branches, each of which is a run of its own
 
 @contextmanager
 def when(self: ModelLike, condition: Variable) -> Generator[None, None, None]:
-    """Let what is written in the block hold only where a condition does: ``with model.when(switch == k):``.
+    """Make what is written in the block conditional: ``with model.when(switch == k):``.
 
-    The condition is a Bernoulli variable or its negation, ``switch == k`` or ``switch != k`` of a Categorical or Bernoulli, or
-    several of them joined by ``&``. A switch is one scalar for the whole model. `infer` runs every branch by itself and weighs
-    them by their evidence. Variables that are made in the block can only be used in it; blocks that exclude each other may use
-    the same names.
+    The condition is a Bernoulli variable or its negation, ``switch == k`` or ``switch != k`` of a Categorical or
+    Bernoulli, or several of these joined by ``&``. A switch is one scalar for the whole model. `infer` runs every
+    branch by itself and weights the branches by their evidence. Variables that are made in the block can only be
+    used in it; blocks that exclude each other may use the same names.
 
     >>> from heliograph.graph import Builder
     >>> model = Builder()

@@ -21,8 +21,8 @@ __all__ = ["flat", "half_cauchy", "half_normal", "lkj", "log_normal", "wishart"]
 def half_normal(self: ModelLike, name: str, scale: float = 1.0, *, size: Any = None) -> Symbol:
     """A positive hyper-parameter: the absolute value of a Gaussian with standard deviation `scale`.
 
-    Hyper-parameters stand wherever the builders take numbers, ``sd=s`` first of all, also in arithmetic with NumPy, and `infer`
-    integrates over them. They are few: six numbers at the most.
+    A hyper-parameter may stand wherever a builder takes numbers, for example ``sd=s``, and in arithmetic with
+    NumPy. `infer` integrates over all hyper-parameters of a model, at most six numbers.
     """
     return _made(self, name, hyper.half_normal_prior(_positive(name, "scale", scale), _shape(name, size)))
 
@@ -39,7 +39,7 @@ def log_normal(self: ModelLike, name: str, mean: float = 0.0, sd: float = 1.0, *
 
 
 def flat(self: ModelLike, name: str, lower: float = 0.0, upper: float = 1.0, *, size: Any = None) -> Symbol:
-    """A hyper-parameter between two bounds, all values alike: an AR coefficient, a correlation, degrees of freedom."""
+    """A uniform hyper-parameter between two bounds: an AR coefficient, a correlation, degrees of freedom."""
     low, high = _number(name, "lower", lower), _number(name, "upper", upper)
     if not low < high:
         raise ModelError(f"hyper-parameter {name!r}: lower must be below upper, not {low:g} and {high:g}")
@@ -47,7 +47,7 @@ def flat(self: ModelLike, name: str, lower: float = 0.0, upper: float = 1.0, *, 
 
 
 def lkj(self: ModelLike, name: str, dimension: int, concentration: float = 1.0) -> Symbol:
-    """A correlation matrix as a hyper-parameter, with a density in proportion to ``det(R) ** (concentration - 1)``.
+    """A correlation matrix R as a hyper-parameter, with a density proportional to ``det(R) ** (concentration - 1)``.
 
     ``np.outer(s, s) * R`` is then a covariance. A matrix of dimension k counts as k (k - 1) / 2 numbers.
     """
@@ -59,10 +59,11 @@ def lkj(self: ModelLike, name: str, dimension: int, concentration: float = 1.0) 
 
 
 def wishart(self: ModelLike, name: str, dof: float, scale: Any) -> Symbol:
-    """A precision matrix as a hyper-parameter, Wishart with mean ``dof * scale``: ``model.gaussian(..., precision=W)``.
+    """A precision matrix as a hyper-parameter, with a Wishart prior of mean ``dof * scale``.
 
-    `scale` is a matrix of 2 or 3 rows, which count as 3 and 6 numbers, and `dof` is above its number of rows less 1. Scales and
-    correlations of their own are often easier to think of: ``half_normal(..., size=d)`` and `lkj`.
+    Use it as ``model.gaussian(..., precision=W)``. `scale` is a matrix with 2 or 3 rows, which counts as 3 or 6
+    numbers, and `dof` must be above its number of rows less 1. Unknown scales with an unknown correlation matrix
+    are often easier to think about: ``half_normal(..., size=d)`` and `lkj`.
 
     >>> import heliograph as hg
     >>> model = hg.Model()

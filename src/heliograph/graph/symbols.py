@@ -32,7 +32,8 @@ class Recipe(NamedTuple):
 class Symbol(Formula, np.lib.mixins.NDArrayOperatorsMixin):
     """A number or an array that depends on hyper-parameters of one model.
 
-    NumPy's functions and operators make further symbols of it; the builders of the model take it wherever they take numbers.
+    NumPy's functions and operators make further symbols of it, and the model's builders accept it wherever they
+    take numbers.
 
     >>> from heliograph.graph import Builder
     >>> model = Builder()

@@ -102,10 +102,14 @@ def as_symbol(model: ModelLike, x: Variable) -> Symbol:
 class Variable(Labels):
     """An array of random quantities in a model.
 
-    Supports ``+ - *`` with numbers, arrays and other variables, ``X @ w``, indexing with integers, slices and integer
-    arrays (repeats allowed), sums and means along an axis, NumPy's functions where there is a factor for them
-    (``np.exp``, ``np.maximum``, ...), ``abs(x) < c``, and the comparisons ``a > b`` that make constraints or Bernoulli
-    variables. A vector behaves as an array of its entries: ``w[2]``, ``w[:3]``, ``w.sum()``.
+    A variable supports
+
+    - ``+ - *`` with numbers, arrays and other variables, and ``X @ w``;
+    - indexing with integers, slices and integer arrays (repeats allowed), sums and means along an axis;
+    - NumPy's functions, where there is a factor for them (``np.exp``, ``np.maximum``, ...);
+    - comparisons such as ``a > b`` and ``abs(x) < c``, which make constraints or Bernoulli variables.
+
+    A vector behaves as an array of its entries: ``w[2]``, ``w[:3]``, ``w.sum()``.
 
     >>> import heliograph as hg
     >>> model = hg.Model()

@@ -28,7 +28,7 @@ __all__ = ["BlackBox"]
 
 
 class BlackBox(Factor):
-    """A factor whose messages are asked of an oracle, and learned."""
+    """A factor whose messages come from an oracle and are learned."""
 
     learns = True
 
@@ -150,7 +150,7 @@ class BlackBox(Factor):
     def train(
         self, rng: np.random.Generator, incoming: Incoming, operator: Any = "neural", oracle: Any = None
     ) -> Answer:
-        """Ask an oracle about a plate of tuples and train an operator with the answers, before any inference."""
+        """Ask an oracle about a plate of tuples and train an operator on the answers, before any inference."""
         learner = self.operator(operator)
         if not callable(getattr(learner, "train", None)):
             raise UnsupportedError(f"operator {getattr(learner, 'name', learner)!r} learns while it runs, not before")
@@ -170,7 +170,7 @@ class BlackBox(Factor):
         return made.calibration()
 
     def report(self, operator: Any = "learned") -> FactorReport:
-        """What became of this factor's messages: asks, evaluations, time, errors found. It prints as ten lines."""
+        """How this factor's messages were computed: asks, evaluations, time, errors found. It prints as ten lines."""
         return report_of(self, self.operator(operator))
 
     def plot(
@@ -247,7 +247,7 @@ class BlackBox(Factor):
         save_factor(self, path)
 
     def load(self, path: str | PathLike[str]) -> None:
-        """Replace what was learned by what a file holds; a file that cannot be read changes nothing."""
+        """Replace what was learned by the contents of a file; a file that cannot be read changes nothing."""
         read_into(self, path)
 
     # ---- private ------------------------------------------------------------------------------------------------

@@ -32,22 +32,40 @@ def factor(
     log_density: Callable[..., Any] | None = None,
     derivative: Callable[..., Any] | None = None,
 ) -> Any:
-    """Make a factor of a forward sampler: a function of samples along the first axis of its arguments.
+    """Make a factor from a function that maps samples to samples, along the first axis of its arguments.
 
-    A parameter named ``rng`` makes it stochastic. `output` is the family of its result (with `dimension`, if that is a
-    vector or a category). A function of one sample at a time is right, and slow, with ``vectorized=False``; one that
-    is too expensive to be called at every message says ``expensive=True``. Plain arrays given as arguments are data, one
-    value per message; `data_ranks` says how many axes a value has where that cannot be seen (1 for a vector). `oracle`
-    is what answers for it unless a run says otherwise. With ``partial=True`` the function gives NaN where nothing can be (the
-    square root of a negative number): such inputs are impossible, and counted in ``sampler.impossible``.
+    Plain arrays given as arguments of the function are data, one value per message. A parameter named ``rng`` makes
+    it stochastic. A tuple of families in `output` is for a function that returns a tuple: ``a, b = f(z)`` are then
+    its outputs in a model, and `dimension` is a tuple too.
 
-    A tuple of families is for a function that gives a tuple: ``a, b = f(z)`` are its outputs in a model (`dimension` is then a
-    tuple too).
-    ``f(z, observed=y)`` observes the output (NaN: missing), as ``model.observe(f(z), y)`` does. With ``output=int`` the function
-    gives counts, which are always observed. Where the output is observed, `log_density` of (value, and the inputs by name)
-    serves in place of draws, for any number of inputs, and is compared with draws once; a deterministic function of one unknown
-    number needs none, and may have its `derivative` (by that number, of the same arguments) given.
+    ``f(z, observed=y)`` observes the output (NaN: missing), as ``model.observe(f(z), y)`` does.
 
+    Parameters
+    ----------
+    output
+        The family of the result. ``int`` is for a function that returns counts, which are always observed.
+    dimension
+        The length of the result if it is a vector, or the number of its categories.
+    vectorized
+        False if the function takes one sample at a time, which is slower.
+    expensive
+        True if the function is too slow to be called at every message.
+    data_ranks
+        How many axes one value of a data argument has, if that cannot be seen (1 for a vector).
+    oracle
+        The oracle for this factor, unless a run names another.
+    partial
+        True if the function gives NaN for impossible inputs (such as the square root of a negative number). They
+        are counted in ``sampler.impossible``; otherwise NaN is an error.
+    log_density
+        The log density of the output as a function of its value and of the inputs by name. It replaces draws where
+        the output is observed, for any number of inputs, and is compared with draws once. A deterministic function
+        of one unknown number needs none.
+    derivative
+        The derivative of such a function by its unknown number, a function of the same arguments.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from heliograph.families import Beta, Gaussian
     >>> @factor(output=Beta)
@@ -85,9 +103,9 @@ def _is_output(family: Any) -> bool:
 
 
 def load_factor(path: str | os.PathLike[str], function: Callable[..., Any] | BlackBox) -> BlackBox:
-    """A factor of `function` that knows what the file holds.
+    """Make a factor of `function` with the knowledge stored in a file.
 
-    `function` is the plain function, or a factor made of it (which is left as it is).
+    `function` is the plain function, or a factor made from it, which is left unchanged.
     """
     arrays, header = read_archive(path, WHAT)
     with understanding(path):

@@ -53,11 +53,28 @@ def gaussian(
     censored: Any = None,
     until: Any = None,
 ) -> Quantity:
-    """A Gaussian variable: scalars with `variance`, `sd` or `precision`, a vector with `covariance`.
+    """A Gaussian variable: scalars with `variance`, `sd` or `precision`, or a vector with `covariance`.
 
-    `mean` is a number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
-    `precision` may be a Gamma variable, or a matrix (of numbers, or a `wishart`) for a vector. Observed values may be
-    `censored` or known up to `until`, as in `exponential`.
+    Parameters
+    ----------
+    name
+        The name of the variable.
+    mean
+        A number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
+    variance, sd
+        The width of scalars: a number, an array, a hyper-parameter, or a Gamma variable, which is then integrated
+        over.
+    precision
+        The inverse of the variance: a number, an array or a Gamma variable. For a vector, a matrix of numbers or a
+        `wishart`.
+    covariance
+        A matrix, which makes the last axis of `mean` a vector.
+    size
+        The shape; by default that of the parameters.
+    observed, missing
+        Observed values, with NaN or a mask where they are missing.
+    censored, until
+        Which observed values are only bounds, as for `exponential`.
     """
     spread, entries = Spread(variance, sd, precision, covariance), Entries(size, observed, missing)
     if censored is not None or until is not None:
@@ -135,7 +152,11 @@ def gamma(
     observed: Any = None,
     missing: Any = None,
 ) -> Quantity:
-    """A Gamma variable (shape, rate); `rate` may be a Gamma variable (compound gamma)."""
+    """A Gamma variable with a shape and a rate; its mean is ``shape / rate``.
+
+    `rate` is a number or a Gamma variable (a compound gamma). Instead of `shape`, a Gamma message may be given as
+    the prior.
+    """
     entries = Entries(size, observed, missing)
     if isinstance(shape, Family):
         return from_message(draft, name, shape, (Gamma,), entries)
@@ -162,9 +183,10 @@ def beta(
     observed: Any = None,
     missing: Any = None,
 ) -> Quantity:
-    """A Beta variable with fixed `a` and `b`, or with a `mean` (a number or a Beta variable) and a `concentration`.
+    """A Beta variable with fixed `a` and `b`, or with a `mean` and a `concentration`.
 
-    A mean m and a concentration k are ``a = m k`` and ``b = (1 - m) k``; k is a number or a hyper-parameter.
+    With a mean m and a concentration k, ``a = m k`` and ``b = (1 - m) k``. The mean is a number or a Beta variable,
+    the concentration a number or a hyper-parameter.
     """
     entries = Entries(size, observed, missing)
     if isinstance(a, Family):
@@ -196,5 +218,5 @@ def _beta_around(draft: Draft, name: str, mean: Any, concentration: np.ndarray, 
 
 
 def variable(draft: Draft, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Quantity:
-    """A variable of any family whose prior is a message, for example a posterior of an earlier batch."""
+    """A variable of any family with a message as its prior, for example a posterior of an earlier batch."""
     return from_message(draft, name, prior, (Family,), Entries(None, observed, missing))

@@ -22,7 +22,7 @@ _NEVER = 1e-300  # the rate of counts that are always 0, as in a zero-inflated P
 def poisson(
     draft: Draft, name: str, rate: Quantity | None = None, *, log_rate: Quantity | None = None, observed: Any = None
 ) -> None:
-    """Counts with a Gamma variable as `rate` or a Gaussian one as `log_rate`; NaN entries are missing."""
+    """Poisson counts, with a Gamma variable as `rate` or a Gaussian variable as `log_rate`; NaN entries are missing."""
     if (rate is None) == (log_rate is None):
         raise ModelError(f"variable {name!r}: a Poisson needs exactly one of rate and log_rate=")
     what, z = ("rate", rate) if log_rate is None else ("log_rate", log_rate)
@@ -46,7 +46,7 @@ def binomial(
     logit: Quantity | None = None,
     observed: Any = None,
 ) -> None:
-    """Counts of successes in `n` trials with a Beta variable `p` or a Gaussian `logit`; NaN entries are missing.
+    """Numbers of successes in `n` trials, with a Beta variable `p` or a Gaussian `logit`; NaN entries are missing.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def binomial(
 
 
 def negative_binomial(draft: Draft, name: str, *, log_mean: Quantity, dispersion: Any, observed: Any = None) -> None:
-    """Counts of mean ``exp(log_mean)`` and variance ``mean + mean^2 / dispersion``; NaN entries are missing.
+    """Counts with mean ``exp(log_mean)`` and variance ``mean + mean^2 / dispersion``; NaN entries are missing.
 
     Parameters
     ----------
     log_mean
         The logarithm of the mean, a Gaussian variable.
     dispersion
-        A known positive number (or a hyper-parameter); a large one is a Poisson.
+        A known positive number, or a hyper-parameter. The larger it is, the closer the counts are to Poisson.
 
     Examples
     --------

@@ -49,9 +49,22 @@ def bernoulli(
     observed: Any = None,
     missing: Any = None,
 ) -> Quantity:
-    """A Bernoulli variable from a probability `p` (number or Beta variable), `logit=z` or `probit=z` (Gaussian).
+    """A Bernoulli variable, 0 or 1, with a probability `p`, or with `logit=z` or `probit=z` of a Gaussian z.
 
-    With `given`, a Bernoulli or Categorical variable or several, `p` is a table of numbers with an axis for each of them.
+    Parameters
+    ----------
+    name
+        The name of the variable.
+    p
+        The probability of 1: a number, an array or a Beta variable. With `given`, a table of numbers.
+    logit, probit
+        A Gaussian variable z, for the probability ``1 / (1 + exp(-z))`` or ``Phi(z)``.
+    given
+        A Bernoulli or Categorical variable, or several: the table `p` then has an axis for each of them.
+    size
+        The shape; by default that of the parameters.
+    observed, missing
+        Observed labels, with NaN or a mask where they are missing.
     """
     entries = Entries(size, observed, missing)
     if given is not None:
@@ -87,11 +100,23 @@ def categorical(
     observed: Any = None,
     missing: Any = None,
 ) -> Quantity:
-    """A Categorical variable from probabilities (an array whose last axis sums to 1) or a Dirichlet variable.
+    """A Categorical variable, one of 0, ..., K - 1, with probabilities `p` or with scores `logits`.
 
-    With `given`, a Categorical or Bernoulli variable, `p` is a table whose row k holds the probabilities when `given` is
-    k; with several variables it has an axis for each of them before its last. With `logits`, Gaussian scores along the
-    last axis, probabilities are their softmax.
+    Parameters
+    ----------
+    name
+        The name of the variable.
+    p
+        An array whose last axis sums to 1, or a Dirichlet variable. With `given`, a table of either.
+    logits
+        Gaussian scores along the last axis; the probabilities are their softmax.
+    given
+        A Categorical or Bernoulli variable: row k of `p` then holds the probabilities when `given` is k. With
+        several variables the table has an axis for each of them before its last.
+    size
+        The shape; by default that of the parameters.
+    observed, missing
+        Observed categories, with NaN or a mask where they are missing.
     """
     entries = Entries(size, observed, missing)
     if logits is not None and p is None and given is None:
@@ -140,7 +165,7 @@ def _softmax(draft: Draft, name: str, logits: Any, entries: Entries) -> Quantity
 def dirichlet(
     draft: Draft, name: str, concentration: Argument, *, size: Any = None, observed: Any = None, missing: Any = None
 ) -> Quantity:
-    """A Dirichlet variable with fixed concentration (last axis: categories)."""
+    """A Dirichlet variable, a vector of probabilities, with fixed concentrations along the last axis."""
     entries = Entries(size, observed, missing)
     if isinstance(concentration, Family):
         return from_message(draft, name, concentration, (Dirichlet,), entries)

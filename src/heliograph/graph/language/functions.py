@@ -56,13 +56,13 @@ __all__ = [
 
 
 def exp(draft: Draft, z: Quantity) -> Quantity:
-    """``exp(z)``, a positive variable with Gamma messages."""
+    """``exp(z)`` of a Gaussian variable: a positive variable with Gamma messages."""
     x = want("exp", "argument", z, Gaussian)
     return derived(draft, f"exp({x.name})", Exp(), {"z": x}, {}, Kind(Gamma))
 
 
 def sigmoid(draft: Draft, z: Quantity) -> Quantity:
-    """``1 / (1 + exp(-z))``, a probability with Beta messages."""
+    """``1 / (1 + exp(-z))`` of a Gaussian variable: a probability with Beta messages."""
     x = want("sigmoid", "argument", z, Gaussian)
     return derived(draft, f"sigmoid({x.name})", Logistic(), {"z": x}, {}, Kind(Beta))
 

@@ -32,12 +32,12 @@ def weibull(
     censored: Any = None,
     until: Any = None,
 ) -> None:
-    """Lifetimes, ``P(T > t) = exp(-(t / scale)^shape)``, with a known shape and a Gaussian `log_scale`.
+    """Lifetimes with ``P(T > t) = exp(-(t / scale)^shape)``, a known shape and a Gaussian `log_scale`.
 
     Parameters
     ----------
     shape
-        Above 1 the hazard rises with age; 1 is an exponential. A number, an array or a hyper-parameter.
+        A number, an array or a hyper-parameter. Above 1 the hazard rises with age; 1 gives an exponential.
     log_scale
         The logarithm of the scale, a Gaussian variable: for example ``a + X @ w``.
     censored, until
@@ -69,21 +69,22 @@ def exponential(
     censored: Any = None,
     until: Any = None,
 ) -> Quantity:
-    """Lifetimes of a constant hazard: `rate` a number or a Gamma variable, or `log_rate` a Gaussian variable.
+    """Lifetimes with a constant hazard: `rate` is a number or a Gamma variable, or `log_rate` a Gaussian variable.
 
     Parameters
     ----------
     rate, log_rate
-        One of the two.
+        Give one of the two.
     censored
-        "right" or "left" for all, or an array: 1 (or True) where the lifetime is longer than observed, -1 where shorter.
+        "right" or "left" for all, or an array: 1 (or True) where the lifetime is longer than observed, -1 where it
+        is shorter, 0 where it is exact.
     until
         Upper ends of intervals whose lower ends are observed, NaN elsewhere.
 
     Returns
     -------
     Variable
-        The lifetimes, or, with `log_rate` or where they are censored, the rate or log rate that they tell of.
+        The lifetimes; with `log_rate`, or where some are censored, the rate or log rate.
 
     Examples
     --------
@@ -154,16 +155,17 @@ def truncated_gaussian(
     upper: Any = None,
     observed: Any = None,
 ) -> None:
-    """Gaussian values that were recorded only where they lie between bounds; nobody knows how many others there were.
+    """Gaussian values that were recorded only if they lay between bounds; the number of other values is unknown.
 
-    Values beyond a bound that were counted, and not measured, are censored: ``model.gaussian(..., censored=)``.
+    If the values beyond a bound were counted, although not measured, they are censored instead:
+    ``model.gaussian(..., censored=)``.
 
     Parameters
     ----------
     mean
-        Of the Gaussian before the cut: a Gaussian variable.
+        The mean of the Gaussian before truncation: a Gaussian variable.
     variance, sd
-        Of the same; one of the two, a number, an array or a hyper-parameter.
+        Its width; one of the two, a number, an array or a hyper-parameter.
     lower, upper
         The bounds, numbers or arrays; one of them may be left out.
 

@@ -85,7 +85,7 @@ def _form(x: Any, other: Any, word: str) -> Affine:
 
 # ---- inner products ----------------------------------------------------------------------------------------------
 def stack(draft: Draft, x: Quantity) -> Quantity:
-    """The last axis of scalar Gaussian variables as one vector, so that their posterior is joint."""
+    """The scalar Gaussian variables along the last axis as one vector, so that their posterior is joint."""
     want("stack", "argument", x, Gaussian)
     if not x.shape:
         raise ModelError(f"stack({x.name!r}): a scalar has no axis to stack")

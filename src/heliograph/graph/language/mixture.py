@@ -36,13 +36,15 @@ def mixture(
     observed: Any = None,
     missing: Any = None,
 ) -> Quantity:
-    """A variable whose component is chosen by a Categorical, or by a Bernoulli, which chooses component 1 where it is true.
+    """A variable whose component is chosen by a Categorical, or by a Bernoulli (component 1 where it is true).
 
-    Of Gaussian components, `means` is an array of K scalar Gaussian variables along its last axis, with a variance, sd or
-    precision, one or K of them; `precision` may be a Gamma variable. For any other components `means` is a function of k that
-    calls a builder with the mixture's name: ``model.mixture("y", which, lambda k: model.poisson("y", rate[k]), observed=counts)``.
-    Every builder that makes one factor can be a component: vectors, counts, lifetimes, labels, regressions
-    (``model.gaussian("y", a[k] + b[k] * x, sd=1.0)``), fixed distributions, also different ones for different k.
+    There are two forms:
+
+    - Gaussian components: `means` is an array of K scalar Gaussian variables along its last axis, with a
+      `variance`, `sd` or `precision`, one or K of them. `precision` may be a Gamma variable.
+    - Any other components: `means` is a function of k that calls a builder with the mixture's name. Every builder
+      that makes one factor can be a component, and different k may call different builders: vectors, counts,
+      lifetimes, labels, regressions (``model.gaussian("y", a[k] + b[k] * x, sd=1.0)``) and fixed distributions.
 
     >>> from heliograph.engine import Model
     >>> model = Model()

@@ -28,14 +28,15 @@ def student_t(
     observed: Any = None,
     missing: Any = None,
 ) -> Quantity:
-    """A variable with Student's t noise around `mean`: outliers pull less and less the farther they are.
+    """A variable with Student's t noise around `mean`: the farther an outlier, the less it pulls.
 
     Parameters
     ----------
     mean
-        Its centre: a number, an array or a Gaussian variable.
+        The centre: a number, an array or a Gaussian variable.
     scale, dof
-        The scale and the degrees of freedom: numbers, or hyper-parameters (a Gamma variable is taken for one).
+        The scale and the degrees of freedom: numbers or hyper-parameters. A Gamma variable is taken for a
+        hyper-parameter.
 
     Examples
     --------
@@ -85,7 +86,9 @@ def _mean(name: str, mean: Any) -> Quantity | np.ndarray:
 def uniform(
     draft: Draft, name: str, lower: Any, upper: Any, *, size: Any = None, observed: Any = None, missing: Any = None
 ) -> Quantity:
-    """A variable between two known bounds, all values alike, with Gaussian messages (`flat` is a hyper-parameter).
+    """A variable with a uniform distribution between two known bounds, and Gaussian messages.
+
+    For a uniform hyper-parameter, use `flat`.
 
     Parameters
     ----------

@@ -42,15 +42,15 @@ def ordinal(
     observed: Any = None,
     missing: Any = None,
 ) -> Quantity:
-    """An ordered category: the number of cut points that the score and its noise exceed.
+    """An ordered category: the number of cut points that the score plus noise exceeds.
 
     Parameters
     ----------
     score
         A Gaussian variable.
     cuts
-        K - 1 rising numbers, or K - 1 Gaussian variables. Give random cut points priors that keep them in order, or say so with
-        ``model.constrain(cuts[1:] > cuts[:-1])``.
+        K - 1 increasing numbers, or K - 1 Gaussian variables. Give random cut points priors that keep them in
+        order, or add ``model.constrain(cuts[1:] > cuts[:-1])``.
     link
         "probit" for Gaussian noise of variance 1, "logit" for logistic noise.
     observed
@@ -59,7 +59,7 @@ def ordinal(
     Returns
     -------
     Variable
-        The category; with random cut points, the score (with its noise, where that is Gaussian).
+        The category; with random cut points, the score (with its noise, if that is Gaussian).
 
     Examples
     --------

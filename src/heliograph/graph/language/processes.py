@@ -50,12 +50,21 @@ def gp(
     period: Any = None,
     mean: Any = 0.0,
 ) -> Quantity:
-    """A Gaussian process at given inputs, ``(n,)`` numbers or ``(n, d)`` points: n Gaussian variables, kept joint.
+    """A Gaussian process at given inputs: n Gaussian variables, kept joint.
 
-    `kernel` is "rbf", "matern32", "matern52" or "periodic" (with `period`); `length_scale`, `amplitude` (a standard deviation) and
-    `period` are numbers or hyper-parameters. A millionth of the variance is added to every variance, so that near inputs do no
-    harm.
+    A millionth of the variance is added to every variance, so that inputs close to each other do no harm.
 
+    Parameters
+    ----------
+    inputs
+        ``(n,)`` numbers or ``(n, d)`` points.
+    kernel
+        "rbf", "matern32", "matern52" or "periodic" (with `period`).
+    length_scale, amplitude, period
+        Numbers or hyper-parameters; `amplitude` is a standard deviation.
+
+    Examples
+    --------
     >>> import heliograph as hg
     >>> model = hg.Model()
     >>> f = model.gp("f", [0.0, 1.0, 2.0], length_scale=1.0, amplitude=2.0)

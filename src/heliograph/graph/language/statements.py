@@ -24,7 +24,7 @@ __all__ = ["attach", "constrain", "equal", "observe"]
 
 
 def constrain(draft: Draft, event: Quantity) -> None:
-    """State that an event such as ``a > b`` happened."""
+    """State that an event such as ``a > b`` is true."""
     if not isinstance(event, Quantity) or event.family is not Bernoulli:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError("constrain takes an event such as a > b, abs(d) < 1 or model.between(x, lower, upper)")
     entries = np.flatnonzero(np.bincount(event.entries().ravel()))  # sorting takes ten times as long
@@ -42,7 +42,7 @@ def constrain(draft: Draft, event: Quantity) -> None:
 
 
 def equal(draft: Draft, a: Quantity, b: Quantity) -> None:
-    """State that two variables of one family are the same."""
+    """State that two variables of one family are equal."""
     a, b = _variable_of(a), _variable_of(b)
     label = f"{a.name} = {b.name}"
     if a.family is not b.family or a.node.dimension != b.node.dimension:
@@ -76,7 +76,7 @@ def _equal_to_itself(draft: Draft, label: str, gap: Quantity) -> None:
 
 
 def attach(draft: Draft, x: Quantity, message: Family) -> None:
-    """Soft evidence: multiply any message of the variable's own family into it."""
+    """Multiply a message of the variable's own family into it: soft evidence."""
     if not isinstance(x, Quantity):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(f"attach takes a variable and a message, not {type(x).__name__}")
     if type(message) is not x.family:
