@@ -21,11 +21,13 @@ __all__ = [
     "check_divisor",
     "check_graph",
     "check_matrix",
+    "check_not_spread",
     "check_number",
     "check_observed",
     "check_positive",
     "check_probability",
     "observed_shape",
+    "without_missing",
 ]
 
 _SUPPORT: dict[type[Family], str] = {
@@ -148,9 +150,10 @@ def check_covariance(name: str, what: str, matrix: Any, dimension: int) -> np.nd
     return matrix
 
 
-def check_counts(name: str, what: str, value: Any) -> np.ndarray:
-    """Whole numbers of 0 or more; NaN marks a missing entry."""
+def check_counts(name: str, what: str, value: Any, missing: Any = None, event_rank: int = 0) -> np.ndarray:
+    """Whole numbers of 0 or more; NaN marks a missing entry, and so does True in `missing`."""
     value = _with_gaps(f"variable {name!r}: its {what}", value, "whole numbers")
+    value = without_missing(name, value, missing, event_rank)
     seen = value[~np.isnan(value)]
     if np.isinf(seen).any():
         raise ModelError(
@@ -170,6 +173,35 @@ def observed_shape(name: str, observed: Any) -> tuple[int, ...]:
         raise ModelError(f"variable {name!r}: observed= has rows of different lengths; mark gaps with NaN") from None
 
 
+def _column_hint(shape: tuple[int, ...]) -> str:
+    """What to write instead of a column, where a shape is that of one."""
+    return "; a column y is written as y[:, 0]" if len(shape) == 2 and shape[1] == 1 < shape[0] else ""
+
+
+def check_not_spread(name: str, full: tuple[int, ...], seen: np.ndarray) -> None:
+    """Refuse observed values of which each would be taken for several, as a column beside a row is; `seen`: where there are any."""
+    if seen.shape != full and seen.any():
+        raise ModelError(
+            f"variable {name!r}: observed has shape {seen.shape}, but the variable has shape {full}; give one value per entry and "
+            f"NaN where it is missing{_column_hint(seen.shape)}"
+        )
+
+
+def without_missing(name: str, values: np.ndarray, missing: Any, event_rank: int = 0) -> np.ndarray:
+    """Observed values with NaN where an array of True and False says that they are missing."""
+    if missing is None:
+        return values
+    missing = as_floats(f"variable {name!r}: missing=", missing, "an array of True and False")
+    if not np.isin(missing, (0.0, 1.0)).all():
+        raise ModelError(f"variable {name!r}: missing= must be an array of True (missing) and False")
+    shape = values.shape[: values.ndim - event_rank]
+    if missing.shape != shape:
+        raise ModelError(f"variable {name!r}: missing= has shape {missing.shape}, the variable {shape}")
+    values = values.copy()
+    values[missing.astype(bool)] = np.nan
+    return values
+
+
 def check_observed(
     name: str, family: type[Family], shape: tuple[int, ...], dimension: int | None, observed: Any, missing: Any
 ) -> Family:
@@ -179,17 +211,9 @@ def check_observed(
     if values.shape != (*shape, *event):
         raise ModelError(
             f"variable {name!r}: observed has shape {values.shape}, but the variable has shape {(*shape, *event)}; "
-            "give one value per entry and NaN where it is missing"
+            f"give one value per entry and NaN where it is missing{_column_hint(values.shape)}"
         )
-    if missing is not None:
-        missing = as_floats(f"variable {name!r}: missing=", missing, "an array of True and False")
-        if not np.isin(missing, (0.0, 1.0)).all():
-            raise ModelError(f"variable {name!r}: missing= must be an array of True (missing) and False")
-        missing = missing.astype(bool)
-        if missing.shape != shape:
-            raise ModelError(f"variable {name!r}: missing= has shape {missing.shape}, the variable {shape}")
-        values = values.copy()
-        values[missing] = np.nan
+    values = without_missing(name, values, missing, len(event))
     flat = values.reshape(-1, *event)
     gone = np.asarray(np.isnan(flat).any(axis=-1) if event else np.isnan(flat))
     some_gone = bool(gone.any())

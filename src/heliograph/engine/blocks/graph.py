@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from heliograph.engine.blocks.absorbing import with_absorbed_terms
+from heliograph.engine.blocks.bounds import with_merged_bounds
 from heliograph.engine.blocks.choosing import Limits
 from heliograph.engine.blocks.compile import find_blocks
 from heliograph.engine.blocks.estimated import EXPECTED_ERROR, GOOD
@@ -35,7 +36,13 @@ def with_blocks(graph: Graph, must: bool = False, budget: float = 2.0) -> Graph:
     """
     graph = with_differences(graph)
     blocks = find_blocks(graph)
-    for rewrite in (with_scored_products, with_absorbed_terms, with_joint_ports, with_paired_constraints):
+    for rewrite in (
+        with_merged_bounds,
+        with_scored_products,
+        with_absorbed_terms,
+        with_joint_ports,
+        with_paired_constraints,
+    ):
         rewritten = rewrite(graph, blocks)
         if rewritten is not graph:
             graph, blocks = rewritten, find_blocks(rewritten)

@@ -16,6 +16,7 @@ import numpy as np
 from heliograph.engine.blocks.joining import stacked
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import take
+from heliograph.engine.blocks.some import some_elements
 from heliograph.engine.forms.both_positive import BothPositive
 from heliograph.factors import Positive
 from heliograph.graph.records import Edge, Graph, Plate
@@ -137,26 +138,16 @@ def _rewritten(graph: Graph, pairs: np.ndarray) -> Graph:
         gone = np.concatenate([pairs[pairs[:, k] == plate.position, k + 1] for k in (0, 2)])
         rest = np.setdiff1d(np.arange(plate.size), gone) if len(gone) else None
         if rest is None or len(rest):
-            kept = plate if rest is None else _some(plate, rest)
+            kept = plate if rest is None else some_elements(plate, rest)
             made.plates.append(replace(kept, position=len(made.plates)))
     for a, b in np.unique(pairs[:, [0, 2]], axis=0):
         chosen = pairs[(pairs[:, 0] == a) & (pairs[:, 2] == b)]
-        ends = [_some(graph.plates[k], rows) for k, rows in ((a, chosen[:, 1]), (b, chosen[:, 3]))]
+        ends = [some_elements(graph.plates[k], rows) for k, rows in ((a, chosen[:, 1]), (b, chosen[:, 3]))]
         name = f"{ends[0].name} and {ends[1].name}"
         edge = stacked(made, [end.edges["x"] for end in ends], len(chosen))
         sign = np.stack([_signs(graph, end) for end in ends], axis=1)
         made.plates.append(Plate(len(made.plates), name, BothPositive(), (len(chosen),), {"x": edge}, {"sign": sign}))
     return made
-
-
-def _some(plate: Plate, rows: np.ndarray) -> Plate:
-    """Some elements of a plate."""
-    edges = {}
-    for port, edge in plate.edges.items():
-        index = edge.entries(plate.size)[rows]
-        edges[port] = Edge(edge.node, index, len(np.unique(index)) == len(index))
-    data = {port: value[rows] for port, value in plate.data.items()}
-    return replace(plate, shape=(len(rows),), edges=edges, data=data)
 
 
 def _signs(graph: Graph, plate: Plate) -> np.ndarray:

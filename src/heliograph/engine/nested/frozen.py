@@ -78,6 +78,8 @@ class Frozen:
             return [None]
         found: list[float | None] = []
         for kind, a, b in zip(self.compiled.plates, old, graph.plates, strict=True):
+            if not _same_place(a, b):  # which of several bounds is the tightest hangs on the numbers
+                return [None]
             if isinstance(kind, BlockPlate) and isinstance(b.factor, BlockFactor):
                 found.append(_of_block(kind, self.tables, b.factor))
             elif not _same(a, b):
@@ -140,6 +142,16 @@ def _moved(site: Family, before: np.ndarray, after: np.ndarray) -> float:
 def _same(a: Plate, b: Plate) -> bool:
     """Return whether two plates of one structure hold the same numbers; False where that cannot be told."""
     return type(a.factor) is type(b.factor) and _alike(a.data, b.data) and _alike(vars(a.factor), vars(b.factor))
+
+
+def _same_place(a: Plate, b: Plate) -> bool:
+    """Whether two plates touch the same entries of the same nodes."""
+    if a.edges is b.edges:
+        return True
+    if a.edges.keys() != b.edges.keys() or a.size != b.size:
+        return False
+    pairs = [(e, b.edges[port]) for port, e in a.edges.items()]
+    return all(e.node == f.node and _alike(e.index, f.index) for e, f in pairs)
 
 
 def _same_node(a: Node, b: Node) -> bool:

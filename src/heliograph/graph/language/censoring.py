@@ -18,12 +18,13 @@ class Censoring(NamedTuple):
 
     censored: Any = None  # "left", "right", or an array: -1 left, 0 not, 1 (or True) right
     until: Any = None  # upper ends of intervals whose lower ends were observed; NaN where there is no interval
+    missing: Any = None  # True where a value is missing
 
 
 def bounds_of(name: str, observed: Any, censoring: Censoring, lowest: float) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of every observed value; equal where it is exact, NaN where it is missing."""
     shape = observed_shape(name, observed)
-    point = check_observed(name, Gaussian, shape, None, observed, None).point
+    point = check_observed(name, Gaussian, shape, None, observed, censoring.missing).point
     values = (np.full(shape, np.nan) if point is None else point).reshape(shape)
     side = _sides(name, shape, censoring.censored)
     low, high = np.where(side == -1, lowest, values), np.where(side == 1, np.inf, values)

@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Equal, Factor, Prior
 from heliograph.families import Family, Gaussian
-from heliograph.graph.check import check_number, check_observed, observed_shape
+from heliograph.graph.check import check_not_spread, check_number, check_observed, observed_shape
 from heliograph.graph.contradictions import check_plate
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.unfolding import next_entries
@@ -149,6 +149,7 @@ def likelihood(
         raise ModelError(
             f"variable {name!r}: observed has shape {seen.shape}, but {x.name!r} has shape {x.shape}"
         ) from None
+    check_not_spread(name, full, seen)
     attach_seen(draft, name, factor, {port: x}, data, np.broadcast_to(seen, full))
 
 

@@ -20,7 +20,13 @@ _NEVER = 1e-300  # the rate of counts that are always 0, as in a zero-inflated P
 
 
 def poisson(
-    draft: Draft, name: str, rate: Quantity | None = None, *, log_rate: Quantity | None = None, observed: Any = None
+    draft: Draft,
+    name: str,
+    rate: Quantity | None = None,
+    *,
+    log_rate: Quantity | None = None,
+    observed: Any = None,
+    missing: Any = None,
 ) -> None:
     """Poisson counts, with a Gamma variable as `rate` or a Gaussian variable as `log_rate`; NaN entries are missing."""
     if (rate is None) == (log_rate is None):
@@ -29,11 +35,11 @@ def poisson(
     if draft.mixes(name) and what == "rate" and not isinstance(z, Quantity):
         fixed = check_number(name, "rate", z)
         fixed = check_positive(name, "rate", np.where(fixed == 0, _NEVER, fixed))
-        return draft.component(name, Poisson(), {"rate": fixed}, {"count": _seen_counts(name, observed)}, None)
+        return draft.component(name, Poisson(), {"rate": fixed}, {"count": _seen_counts(name, observed, missing)}, None)
     if not isinstance(z, Quantity):
         raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
     want(name, what, z, Gamma if what == "rate" else Gaussian, " (a Gaussian goes to log_rate=, a Gamma to rate=)")
-    counts = _seen_counts(name, observed)
+    counts = _seen_counts(name, observed, missing)
     likelihood(draft, name, Poisson() if what == "rate" else PoissonLog(), z, {"count": counts}, ~np.isnan(counts))
 
 
@@ -45,6 +51,7 @@ def binomial(
     *,
     logit: Quantity | None = None,
     observed: Any = None,
+    missing: Any = None,
 ) -> None:
     """Numbers of successes in `n` trials, with a Beta variable `p` or a Gaussian `logit`; NaN entries are missing.
 
@@ -68,11 +75,13 @@ def binomial(
         x, factor = check_probability(name, "p", p), Binomial()
     else:
         raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
-    data = _trials_and_counts(name, n, observed)
+    data = _trials_and_counts(name, n, observed, missing)
     likelihood(draft, name, factor, x, data, ~np.isnan(data["count"]))
 
 
-def negative_binomial(draft: Draft, name: str, *, log_mean: Quantity, dispersion: Any, observed: Any = None) -> None:
+def negative_binomial(
+    draft: Draft, name: str, *, log_mean: Quantity, dispersion: Any, observed: Any = None, missing: Any = None
+) -> None:
     """Counts with mean ``exp(log_mean)`` and variance ``mean + mean^2 / dispersion``; NaN entries are missing.
 
     Parameters
@@ -92,12 +101,12 @@ def negative_binomial(draft: Draft, name: str, *, log_mean: Quantity, dispersion
     True
     """
     z = want(name, "log_mean", log_mean, Gaussian)
-    counts = _seen_counts(name, observed)
+    counts = _seen_counts(name, observed, missing)
     data = {"dispersion": check_positive(name, "dispersion", dispersion), "count": counts}
     likelihood(draft, name, NegativeBinomial(), z, data, ~np.isnan(counts))
 
 
-def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any) -> None:
+def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any, missing: Any = None) -> None:
     """Observed counts of categories along the last axis, with a Dirichlet variable `p`; rows with NaN are missing.
 
     Examples
@@ -110,7 +119,7 @@ def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any) -> None:
     Dirichlet(concentration [6., 3., 2.])
     """
     x = want(name, "p", p, Dirichlet)
-    counts = check_counts(name, "observed", observed)
+    counts = check_counts(name, "observed", observed, missing, 1)
     if counts.shape[-1:] != (x.node.dimension,):
         raise ModelError(
             f"variable {name!r}: observed= has shape {counts.shape}, but {x.name!r} has {x.node.dimension} categories, which its "
@@ -119,14 +128,14 @@ def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any) -> None:
     likelihood(draft, name, Multinomial(), x, {"counts": counts}, np.asarray(~np.isnan(counts).any(axis=-1)))
 
 
-def _seen_counts(name: str, observed: Any) -> np.ndarray:
+def _seen_counts(name: str, observed: Any, missing: Any) -> np.ndarray:
     """Observed counts, NaN where there are none."""
-    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed)
+    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed, missing)
 
 
-def _trials_and_counts(name: str, n: Any, observed: Any) -> dict[str, np.ndarray]:
+def _trials_and_counts(name: str, n: Any, observed: Any, missing: Any) -> dict[str, np.ndarray]:
     """The data of a binomial."""
-    trials, counts = check_counts(name, "n", n), _seen_counts(name, observed)
+    trials, counts = check_counts(name, "n", n), _seen_counts(name, observed, missing)
     if np.isnan(trials).any():
         raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
     fit(f"variable {name!r}: n and observed=", trials.shape, counts.shape)

@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import ExponentialInterval, Poisson, TruncatedGaussian, Weibull
 from heliograph.families import Gamma, Gaussian
-from heliograph.graph.check import check_bound, check_positive
+from heliograph.graph.check import check_bound, check_not_spread, check_positive
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.censoring import Censoring, bounds_of
 from heliograph.graph.language.children import as_gaussian, attach_plate, fit, likelihood, want
@@ -29,6 +29,7 @@ def weibull(
     *,
     log_scale: Quantity,
     observed: Any = None,
+    missing: Any = None,
     censored: Any = None,
     until: Any = None,
 ) -> None:
@@ -53,7 +54,7 @@ def weibull(
     True
     """
     z = want(name, "log_scale", log_scale, Gaussian)
-    low, high = _lifetimes(name, observed, Censoring(censored, until))
+    low, high = _lifetimes(name, observed, Censoring(censored, until, missing))
     data = {"shape": check_positive(name, "shape", shape), "lower": low, "upper": high}
     likelihood(draft, name, Weibull(), z, data, ~np.isnan(low))
 
@@ -66,6 +67,7 @@ def exponential(
     log_rate: Quantity | None = None,
     size: Any = None,
     observed: Any = None,
+    missing: Any = None,
     censored: Any = None,
     until: Any = None,
 ) -> Quantity:
@@ -99,14 +101,15 @@ def exponential(
         raise ModelError(f"variable {name!r}: an exponential needs exactly one of rate and log_rate=")
     if log_rate is not None:
         z = want(name, "log_rate", log_rate, Gaussian)
-        weibull(draft, name, 1.0, log_scale=scale(draft, z, -1.0), observed=observed, censored=censored, until=until)
+        z_scale, seen = scale(draft, z, -1.0), {"observed": observed, "missing": missing}
+        weibull(draft, name, 1.0, log_scale=z_scale, censored=censored, until=until, **seen)
         return z
     if observed is None and not (censored is None and until is None):
         raise ModelError(f"variable {name!r}: censored= and until= say something of observed=, which was not given")
     if censored is None and until is None:
-        return gamma(draft, name, 1.0, rate, size=size, observed=observed)
+        return gamma(draft, name, 1.0, rate, size=size, observed=observed, missing=missing)
     g = want(name, "rate", rate, Gamma, " (a Gaussian goes to log_rate=)")
-    low, high = _lifetimes(name, observed, Censoring(censored, until))
+    low, high = _lifetimes(name, observed, Censoring(censored, until, missing))
     _write_censored(draft, name, g, low, high)
     return g
 
@@ -116,6 +119,7 @@ def _write_censored(draft: Draft, name: str, g: Quantity, low: np.ndarray, high:
     draft.check_name(name)
     draft.take_name(name)
     full = fit(f"variable {name!r}", g.shape, low.shape)
+    check_not_spread(name, full, ~np.isnan(low))
     for kind, chosen in (
         ("exact", high == low),
         ("censored", np.isinf(high)),
@@ -154,6 +158,7 @@ def truncated_gaussian(
     lower: Any = None,
     upper: Any = None,
     observed: Any = None,
+    missing: Any = None,
 ) -> None:
     """Gaussian values that were recorded only if they lay between bounds; the number of other values is unknown.
 
@@ -192,7 +197,7 @@ def truncated_gaussian(
         raise ModelError(
             f"variable {name!r}: give lower= or upper= or both, lower below upper; without bounds it is model.gaussian"
         )
-    x = bounds_of(name, np.nan if observed is None else observed, Censoring(), -np.inf)[0]
+    x = bounds_of(name, np.nan if observed is None else observed, Censoring(missing=missing), -np.inf)[0]
     if np.any((x <= low) | (x >= high)):
         raise ModelError(
             f"variable {name!r}: an observed value is not between the bounds, so it could not have been recorded; values beyond a "

@@ -14,6 +14,7 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Factor, Mixture, OneOf
 from heliograph.families import Bernoulli, Categorical, Family, Gaussian
+from heliograph.graph.check import check_not_spread
 from heliograph.graph.draft import Draft, Mixing
 from heliograph.graph.language.children import Entries, Kind, attach_seen, child, want
 from heliograph.graph.language.spread import Spread, read_spread
@@ -129,8 +130,10 @@ def _of_anything(
     if kind is not None:
         return child(draft, name, factor, ports, data, kind, entries)
     x, rank = data["x"], factor.data_ranks.get("x", 0)
-    seen = ~np.isnan(x).any(axis=tuple(range(x.ndim - rank, x.ndim)))
-    attach_seen(draft, name, factor, ports, data, np.broadcast_to(seen, plate_shape(name, factor, ports, data)))
+    seen = np.asarray(~np.isnan(x).any(axis=tuple(range(x.ndim - rank, x.ndim))))
+    full = plate_shape(name, factor, ports, data)
+    check_not_spread(name, full, seen)
+    attach_seen(draft, name, factor, ports, data, np.broadcast_to(seen, full))
     return chooser
 
 
