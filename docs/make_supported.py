@@ -6,9 +6,10 @@ import heliograph as hg
 
 INTRODUCTION = """# What is supported
 
-Every factor, every direction in which it sends, the families it takes and how the message is computed: the output of
-`heliograph.supported()`, written by `python docs/make_supported.py`; a test compares the two. Black-box factors
-(`@hg.factor`) take any of these families at their inputs and send any of them from their output.
+The table lists every factor, every direction in which it sends messages, the families that it takes, and how the message is
+computed. It is the output of `heliograph.supported()`, written by `python docs/make_supported.py`; a test compares the two.
+
+Black-box factors (`@hg.factor`) are not in it: they take any of these families at their inputs and as their output.
 
 """
 

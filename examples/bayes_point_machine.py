@@ -1,4 +1,4 @@
-"""A Bayes point machine: a linear classifier with Gaussian noise, which is probit regression."""
+"""A Bayes point machine: a linear classifier with Gaussian noise, also known as probit regression."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""The clutter problem: half of the values are of the quantity that we want, half are background.
+"""The clutter problem: half of the values measure the quantity we want, half are background.
 
-EP matches moments of the two hypotheses for each value; on these data mean and standard deviation are within .001 of a grid's.
+EP matches moments of the two hypotheses for each value; on these data its mean and standard deviation are within .001 of a grid's.
 """
 
 import numpy as np

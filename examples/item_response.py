@@ -1,7 +1,7 @@
 """Item response with two parameters (2PL): abilities, difficulties and discriminations from right and wrong answers.
 
-The logit is a product of two unknowns plus a third; all are joint, and the product and its label are one factor. Beside NUTS, of
-10,000 draws, the means are within .04 sd, and the deviations .96 to 1.02 of NUTS's.
+The logit is a product of two unknowns plus a third; all are joint, and the product and its label are one factor. Compared with
+10,000 draws of NUTS, the means are within .04 sd, and the standard deviations .96 to 1.02 of NUTS's.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A Kalman smoother: a point moves at a velocity that wanders, and its place is seen with noise."""
+"""A Kalman smoother: a point moves at a velocity that wanders, and its position is seen with noise."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
 """Matrix factorisation without loops: a table of ratings as the product of two thin matrices, four fifths of it seen.
 
-The posterior is symmetric under turns and signs of the factors, and EP finds one of its equal modes, which the seed chooses:
-predictions of the ratings are compared, and are within a quarter of an sd of Gibbs sampling for half of them (1.5 sd at worst).
-EP settles slowly along the turns, and says that it has not.
+The posterior is symmetric under rotations and sign changes of the factors, and EP finds one of its equal modes, which the seed
+chooses. So predictions of the ratings are compared: half of them are within a quarter of an sd of Gibbs sampling (1.5 sd at worst).
+EP settles slowly along the rotations, and says that it has not settled.
 """
 
 import numpy as np

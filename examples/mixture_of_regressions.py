@@ -1,6 +1,6 @@
-"""A mixture of regressions: two crossing lines, and nobody wrote down which point is of which.
+"""A mixture of regressions: two crossing lines, and nobody wrote down which point belongs to which.
 
-On these data coefficients are within .1 sd and 10 % of Gibbs sampling; where the lines cross, points belong to either.
+On these data coefficients are within .1 sd and 10 % of Gibbs sampling; where the lines cross, a point may belong to either.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """A mixture of vectors: three clouds in the plane with known spread, unknown centres and unknown shares.
 
-The three are alike before the data, so that EP finds one of six equal labellings. On these data the centres' means are within
+The three have the same prior, so EP finds one of six equivalent labellings. On these data the centres' means are within
 .1 sd, and their standard deviations within 6 %, of Gibbs sampling; the components hardly overlap.
 """
 

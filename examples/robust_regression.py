@@ -1,4 +1,4 @@
-"""A line through points some of which are far off: Student's t noise."""
+"""A line through points of which some are outliers: Student's t noise."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""TrueSkill through time: the skills of players wander from year to year, and only the games tell of them."""
+"""TrueSkill through time: the skills of players wander from year to year, and only the results of games are seen."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Softmax regression of the three kinds of iris on four measurements."""
+"""Softmax regression: three kinds of iris from four measurements."""
 
 import numpy as np
 from sklearn.datasets import load_iris

@@ -1,4 +1,4 @@
-"""Two fair coins were thrown, and somebody saw that they were not both heads: how likely is it that the first was heads."""
+"""Two fair coins were thrown, and somebody saw that not both are heads: the probability that the first one is."""
 
 import heliograph as hg
 

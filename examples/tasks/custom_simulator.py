@@ -1,4 +1,4 @@
-"""A function of one's own in a model."""
+"""Use your own function in a model."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Give a model that is written already more data, and start from where it was."""
+"""Give an existing model more data, and start from where it was."""
 
 import numpy as np
 

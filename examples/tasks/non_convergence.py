@@ -1,4 +1,4 @@
-"""Read why a run stopped, and go on from there."""
+"""Read why a run stopped, and continue from there."""
 
 import warnings
 

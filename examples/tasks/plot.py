@@ -1,4 +1,4 @@
-"""Pictures of a posterior and of its model."""
+"""Plot a posterior and its model."""
 
 import matplotlib
 

@@ -1,4 +1,4 @@
-"""Keep a posterior in a file, and read it back without the model."""
+"""Save a posterior to a file, and read it back without the model."""
 
 import tempfile
 from pathlib import Path
