@@ -136,7 +136,7 @@ def claims(result: Json) -> list[Claim]:
         made.append(_eslami(found))
     made.append(
         Claim(1724, "A log KL below -8 brings no noticeable gain in the actual EP.", "–", NOT_TESTED,
-              "not by the experiments, which learn what they learn; test `gain` makes messages wrong by so much: it is so")
+              "the experiments cannot set the error of messages; test `gain` does, and confirms the claim")
     )  # fmt: skip
     return made
 
@@ -151,7 +151,7 @@ def _number(found: Found, name: str, key: str) -> Claim:
         f"KJIT's mean log KL is {paper} (sd {_paper(name, 'sd_log_kl')}).",
         f"{name} {found.shown(name, key)}, sd {sd}{text}",
         judged(abs(found.middle(name, key) - paper) <= _NEAR),
-        "the labels are sampled: the number sits on their noise, and with exact labels widths and ridge decide instead",
+        "the labels are sampled, so the number shows their noise; with exact labels, widths and ridge make the difference",
     )
 
 
@@ -198,6 +198,6 @@ def _eslami(found: Found) -> Claim:
         f"Eslami's forests, as the paper's authors built them again, have {paper} (sd {_paper('eslami forest', 'sd_log_kl')}).",
         f"{found.shown('eslami forest', 'sampled: mean')}, sd {found.shown('eslami forest', 'sampled: sd')}",
         judged(abs(ours - paper) <= _NEAR),
-        "ours is better, and only in part known why: its leaves are quadratic, and with constant ones it is far worse; but neither "
-        "logarithms nor a tiny ridge matter (test `forest`), and theirs is not published in detail",
+        "ours is better, for reasons known only in part: its leaves are quadratic, and with constant ones it is far worse, "
+        "but neither logarithms nor a tiny ridge matter (test `forest`); theirs is not published in detail",
     )

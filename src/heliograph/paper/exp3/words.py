@@ -136,7 +136,7 @@ def claims(result: Json) -> list[Claim]:
         made.append(_faster(result, there))
     made.append(
         Claim(420, "Forests that split leaves online may become long chains, with predictions of O(N).", "–", NOT_TESTED,
-              "not by the experiments; in test `chains` they do where messages come in order, and stay shallow where they do not")
+              "not by the experiments; in test `chains` they do if messages come in order, and stay shallow if they do not")
     )  # fmt: skip
     return made
 
@@ -149,7 +149,7 @@ def _level(found: Found, there: list[str]) -> Claim:
         f"The log predictive variance drops to a stable point at roughly {paper}.",
         found.each(there, "level"),
         judged(max(off) <= 0.2, min(off) <= 0.4),
-        "the noise that the regression is told of sets it (log 1e-4 is -9.21), the threshold much less (test `level`)",
+        "it is set by the noise that the regression assumes (log 1e-4 is -9.21), much less by the threshold (test `level`)",
     )
 
 
@@ -199,7 +199,7 @@ def _posterior(found: Found, there: list[str]) -> Claim:
         "Which suggests that the inference is as accurate as these alternatives.",
         "worst KL(exact EP || its) in nats: " + found.each([*there, *others], "KL, worst"),
         judged(max(worst) <= 0.1, min(found.middle(m, "KL, median") for m in there) <= 0.1),
-        "errors on test rows cannot see the difference; posteriors can",
+        "errors on test rows do not show the difference; posteriors do",
     )
 
 

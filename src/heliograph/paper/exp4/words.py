@@ -129,6 +129,6 @@ def _calls(found: Found, there: list[str], marks: list[str]) -> list[Claim]:
             f"{paper:.0f} oracle calls in the first {int(last):,} problems.",
             found.each(there, f"after {last}"),
             judged(bool(near) and bool(inside), bool(near or inside)),
-            "luck of the first 20 messages, which fix the widths for good (test `calls`): one number of one run, theirs too",
+            "the first 20 messages fix the widths for good, so the number is luck (test `calls`), the paper's as well as ours",
         )
     ]

@@ -198,5 +198,5 @@ def _blood(found: Found, there: list[str]) -> Claim:
         f"KJIT's error on blood transfusion is {paper} (the sampler's and Infer.NET's {_paper('exact', 'disagreement', _BLOOD)}).",
         "; ".join(f"{m} {found.shown(m, key)}, KL {found.shown(m, f'KL, {_BLOOD}')}" for m in there),
         judged(bool(near) and bool(inside), bool(near or inside)),
-        "its posterior there is far from EP's, so the error is luck: one number of one run, theirs too",
+        "its posterior there is far from EP's, so the error is the luck of a run, the paper's as well as ours",
     )
