@@ -81,6 +81,15 @@ CLAIMS = {
         {"mean": 0.2, "spread": 0.2, "evidence": 0.35},  # those of programs: of each row the first two, of all the last
         "a Gaussian message at every link of a function of a function: beyond these limits a warning must say so",
     ),
+    "answers": Claim(
+        # of means and spreads, those of regressions and a tenth for the noise of 20,000 draws
+        {"mean": 0.1, "spread": 0.22, "evidence": 0.25},
+        "regressions of two unknowns: what is predicted, drawn, computed and run again is as right as they are",
+    ),
+    "switches": Claim(
+        {"mean": 0.2, "spread": 0.2, "probability": 0.1, "evidence": 0.35},  # those of programs
+        "one switch over statements of every kind, or rows that are about either of two numbers",
+    ),
     "rewritten": Claim({"nats": 2e-3}, "each of the two forms may be off by the default `tolerance`"),
     "hierarchical: groups": Claim(
         {"mean": 0.1, "spread": 0.12, "evidence": 0.12}, "an unknown precision over three to six effects"

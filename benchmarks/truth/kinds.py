@@ -7,18 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.truth import (
+    answers,
     boxes,
     discrete,
     effects,
     extreme,
     functions,
     impossible,
+    larger,
     linear,
     metamorphic,
     programs,
     shared,
     single,
     stored,
+    switches,
     tables,
 )
 from benchmarks.truth.world import World, rng_of
@@ -50,6 +53,10 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
     "box loop": boxes.box_loop,
     "noisy box": boxes.noisy_box,
     "program": programs.program,
+    "larger program": larger.larger_program,
+    "answers": answers.answers,
+    "gates": switches.gates,
+    "switches": switches.switches,
     "function chain": functions.function_chain,
     "rewritten": metamorphic.rewritten,
     "hierarchical": stored.hierarchical,

@@ -1,8 +1,8 @@
 """Small models put together at random: everything beside everything, on one to four unknown numbers.
 
 Unknown scalars, arrays, vectors and a positive scale; one to three statements, each any likelihood of the language (or an event)
-about any expression, curved ones and repeated ones included. The truth is found by draws: proposals that adapt to the posterior in
-a few rounds, weighed by densities written in NumPy and SciPy. EP approximates here, and its run must say so where that is far off.
+about any expression, curved ones and repeated ones included. The truth is found by draws around annealed particles (`annealed.py`),
+weighed by densities written in NumPy and SciPy. EP approximates here, and its run must say so where that is far off.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 
+from benchmarks.truth.annealed import annealed
 from benchmarks.truth.effects import LIKELIHOODS
 from benchmarks.truth.grids import gamma_projected
 from benchmarks.truth.world import Truth, World, literal, rounded
 
 __all__ = ["program"]
 
-_ROUNDS, _ADAPTING, _FINAL, _KERNELS, _DOF = 6, 6000, 40_000, 50, 5.0
+_FINAL, _KERNELS, _DOF = 40_000, 50, 5.0
 _EFFECTIVE = 1000.0  # draws, at the least, for a truth that is worth a verdict
+_AGREE = 0.2  # nats between the two evidences, at the most
 
 Values = dict[str, np.ndarray]
 Function = Callable[[Values], np.ndarray]
@@ -159,13 +161,19 @@ def _row(rng: np.random.Generator, unknown: _Unknown, n: int) -> _Expression:
 # ---- the truth ----------------------------------------------------------------------------------------------------------
 def _truth(made: _Program, seed: int) -> Truth:
     rng = np.random.default_rng([seed, 1])
-    x = _columns(made, {u.name: u.draw(rng, 40_000) for u in made.unknowns})
-    log_w = _log_joint(made, x) - _log_prior(made, x)
-    for k in range(_ROUNDS):
-        x, log_w = _round(made, rng, x, log_w, _ADAPTING if k < _ROUNDS - 1 else _FINAL)
-    weight = np.exp(log_w - logsumexp(log_w))
-    if 1.0 / np.sum(weight**2) < _EFFECTIVE:
+    found = annealed(
+        rng,
+        lambda rng, n: _columns(made, {u.name: u.draw(rng, n) for u in made.unknowns}),
+        lambda x: _log_prior(made, x),
+        lambda x: _log_joint(made, x) - _log_prior(made, x),
+    )
+    if found is None:
         return Truth()  # nothing is claimed of a posterior that these draws do not find
+    x, log_w = _round(made, rng, found.x, np.zeros(len(found.x)), _FINAL)
+    weight = np.exp(log_w - logsumexp(log_w))
+    log_evidence = float(logsumexp(log_w) - np.log(len(x)))
+    if 1.0 / np.sum(weight**2) < _EFFECTIVE or abs(log_evidence - found.log_evidence) > _AGREE:
+        return Truth()
     values, mean, sd = _values(made, x), {}, {}
     for u in made.unknowns:
         v = values[u.name]
@@ -173,7 +181,7 @@ def _truth(made: _Program, seed: int) -> Truth:
         sd[u.name] = np.sqrt(np.tensordot(weight, (v - mean[u.name]) ** 2, axes=1))
         if u.positive:
             mean[u.name], sd[u.name] = gamma_projected(weight @ v, weight @ np.log(v))
-    return Truth(mean, sd, log_evidence=float(logsumexp(log_w) - np.log(len(x))))
+    return Truth(mean, sd, log_evidence=log_evidence)
 
 
 def _round(

@@ -92,9 +92,13 @@ def answer_of(world: World) -> tuple[hg.Posterior, dict[str, Any], float]:
     """The posterior, the belief of every variable of the source by name, and the log evidence."""
     scope: dict[str, Any] = {"hg": hg, "np": np, "__name__": "world"}
     exec(compile(world.source, f"<{world.kind} {world.seed}>", "exec"), scope)
-    posterior = scope["m"].infer(**world.settings)
+    scope["posterior"] = scope["m"].infer(**world.settings)
+    before = set(scope)
+    exec(compile(world.after, f"<after {world.kind} {world.seed}>", "exec"), scope)
+    posterior = scope["posterior"]
+    asked = {name: value for name, value in scope.items() if name not in before}
     beliefs = {name: posterior[v] for name, v in scope.items() if isinstance(v, hg.Variable) and v.model is scope["m"]}
-    return posterior, beliefs, posterior.log_evidence
+    return posterior, beliefs | asked, posterior.log_evidence
 
 
 def errors_of(truth: Truth, beliefs: dict[str, Any], log_evidence: float) -> dict[str, float]:

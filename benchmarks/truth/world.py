@@ -37,12 +37,13 @@ class World:
     claim: str  # which limits of `claims.py` hold for it
     truth: Callable[[], Truth] | None  # None: the model is impossible, and the only right answer is to say so
     settings: dict[str, Any] = field(default_factory=dict)  # of `infer`
+    after: str = ""  # source that goes on with `posterior`, and names what else is asked
 
     @property
     def description(self) -> str:
         """The model as it can be pasted, with the call that infers it."""
         settings = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())
-        return f"# {self.kind}, seed {self.seed}\n{self.source}\nposterior = m.infer({settings})"
+        return f"# {self.kind}, seed {self.seed}\n{self.source}\nposterior = m.infer({settings})\n{self.after}".rstrip()
 
 
 def rng_of(kind: str, seed: int) -> np.random.Generator:

@@ -6,7 +6,7 @@ from benchmarks.truth import CRASHED, KINDS, SILENT, judge, make
 SEEDS = {  # the rest of the minute that these tests may take goes to kinds that cost milliseconds
     "mixture of two": 3, "mean and precision": 6, "regression": 6, "single factor": 30, "box tree": 6, "box pair": 4,
     "box loop": 3, "noisy box": 2, "gaussian loop": 12, "regression fixed point": 14, "rewritten": 5, "impossible": 29,
-    "hierarchical": 18, "extreme": 30, "shared product": 12, "program": 10,
+    "hierarchical": 18, "extreme": 30, "shared product": 12, "program": 6, "larger program": 4,
 }  # fmt: skip
 
 

@@ -19,9 +19,9 @@ from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.curved import Curved, curved_sites
 from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Snapshot, Tables
-from heliograph.engine.weighed_plates import scalar_form
+from heliograph.engine.weighed_plates import makes_values, scalar_form
 from heliograph.engine.weighed_rounds import Weighed, weigh
-from heliograph.factors import AbsoluteValue, Maximum, Prior, Square
+from heliograph.factors import Prior
 from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
@@ -40,7 +40,6 @@ _ENOUGH = (
     40.0  # draws that count: sixteen unknowns between cuts leave 2 % of the draws, and these tell an sd to a tenth
 )
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
-_FUNCTIONS = (AbsoluteValue, Maximum, Square)
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
 
 
@@ -55,21 +54,29 @@ def bent_beliefs(
 
     `messages` gives all of them, those that only a reader needs included.
     """
-    weighed = weighed_beliefs(compiled, tables, messages, log_evidence)
+    weighed = weighed_beliefs(compiled, tables, messages, log_evidence, boxes)
     if weighed is not None and not compiled.learning_plates:
         return weighed
     return [*(weighed or ()), *curved_sites(compiled, tables, boxes)]
 
 
 def weighed_beliefs(
-    compiled: CompiledModel, tables: Tables, messages: Callable[[], Snapshot], log_evidence: Callable[[], float]
+    compiled: CompiledModel,
+    tables: Tables,
+    messages: Callable[[], Snapshot],
+    log_evidence: Callable[[], float],
+    boxes: bool = False,
 ) -> list[Curved] | None:
-    """The unknowns whose moments weighted draws do not confirm; None where the model is not one that is looked at."""
-    others = _others(compiled)
+    """The unknowns whose moments weighted draws do not confirm; None where the model is not one that is looked at.
+
+    `boxes`: whether black boxes may be evaluated.
+    """
+    plates = [scalar_form(p) for p in _plates(compiled)]
+    made = {p.position for p in plates if makes_values(compiled.graph, p, boxes)}
+    others = _others(compiled, made)
     if others is None:
         return None
-    read = [*(n.position for n in others), *(k for b in compiled.blocks for k in b.factor.block.rows)]
-    if not compiled.late.isdisjoint(read):
+    if _lacks_messages(compiled, others, made):
         if compiled.learning_plates:
             return None  # to hear of everything would ask for messages that nobody may ever read
         tables = tables.view(copy=False)
@@ -85,7 +92,7 @@ def weighed_beliefs(
         return not may or bool(does)
 
     with np.errstate(all="ignore"):
-        weighed = weigh(compiled, tables, others, [scalar_form(p) for p in _plates(compiled)], decided)
+        weighed = weigh(compiled, tables, others, plates, decided, boxes)
     if weighed is None or not np.isfinite(weighed.log_model).any():
         return None
     if weighed.effective < min(_LOW * len(weighed.log_model), _ENOUGH):
@@ -122,17 +129,20 @@ def _evidence(weighed: Weighed, weight: np.ndarray, own: np.ndarray) -> tuple[fl
 
 
 # ---- which models -------------------------------------------------------------------------------------------------------
-def _others(compiled: CompiledModel) -> list[Node] | None:
-    """The unknowns to draw that are in no block; None where the model is too large, or of a kind that is not looked at."""
+def _others(compiled: CompiledModel, made: set[int]) -> list[Node] | None:
+    """The unknowns to draw that are in no block; None where the model is too large, or of a kind that is not looked at.
+
+    `made` are the plates that compute values, which are no further numbers.
+    """
     inside = {e.node for b in compiled.blocks for e in b.plate.edges.values()} | compiled.hidden
-    inside |= compiled.late - _arguments(compiled)  # nothing else depends on what is not heard of before it is read
+    inside |= compiled.late - _arguments(compiled, made)  # nothing else depends on what only readers hear of
     nodes = compiled.graph.nodes
     free = [n for n in nodes if not n.fully_observed and n.position not in inside and not _unused(compiled, n)]
     numbers = [n for n in free if n.family in (Gaussian, Gamma, Beta)]
-    made = _made(compiled)
-    n_numbers = sum(n.size for n in numbers if n.position not in made)
+    computed = _children(compiled, made)
+    n_numbers = sum(n.size for n in numbers if n.position not in computed)
     for block in (b.factor.block for b in compiled.blocks):
-        inner = sum(int((np.reshape(block.base[k], -1) >= 0).sum()) for k in made & block.base.keys())
+        inner = sum(int((np.reshape(block.base[k], -1) >= 0).sum()) for k in computed & block.base.keys())
         n_numbers += block.n_columns - inner
     fine = all(isinstance(b.factor.system, DenseSystem) and b.factor.refused is None for b in compiled.blocks)
     vectors = any(n.family is MultivariateGaussian for n in free)
@@ -142,20 +152,14 @@ def _others(compiled: CompiledModel) -> list[Node] | None:
     return numbers
 
 
-def _made(compiled: CompiledModel) -> set[int]:
-    """The nodes of values of functions of one unknown number, which are no further numbers."""
-    nodes = compiled.graph.nodes
-    found: set[int] = set()
-    for plate in _plates(compiled):
-        free = [port for port, e in plate.edges.items() if not nodes[e.node].fully_observed]
-        if isinstance(plate.factor, _FUNCTIONS) and not plate.joined and len(free) == 2 and plate.factor.child in free:
-            found.add(plate.edges[plate.factor.child].node)
-    return found
+def _children(compiled: CompiledModel, made: set[int]) -> set[int]:
+    """The nodes that plates which compute values make."""
+    return {p.edges[p.factor.child].node for p in compiled.graph.plates if p.position in made}
 
 
-def _arguments(compiled: CompiledModel) -> set[int]:
-    """The nodes that values of functions, which are drawn, are made of; what is learned has its messages in their place."""
-    nodes, learned = compiled.graph.nodes, set(compiled.learning_plates)
+def _arguments(compiled: CompiledModel, made: set[int]) -> set[int]:
+    """The nodes that drawn values are made of; what a black box says that is not evaluated has messages in its place."""
+    nodes, learned = compiled.graph.nodes, set(compiled.learning_plates) - made
     found: set[int] = set()
     for plate in _plates(compiled):
         child = plate.factor.child
@@ -163,6 +167,15 @@ def _arguments(compiled: CompiledModel) -> set[int]:
             continue
         found |= {e.node for port, e in plate.edges.items() if port != child}
     return found
+
+
+def _lacks_messages(compiled: CompiledModel, others: list[Node], made: set[int]) -> bool:
+    """Whether a message that the draws begin with is sent only when somebody reads; values that are computed need none."""
+    read = {n.position for n in others} | {k for b in compiled.blocks for k in b.factor.block.rows}
+    read -= _children(compiled, made)
+    graph = compiled.graph
+    late = (t for t in compiled.schedule.final if not isinstance(compiled.plates[t.plate], BlockPlate))
+    return any(graph.plates[t.plate].edges[t.to].node in read for t in late)
 
 
 def _plates(compiled: CompiledModel) -> list[Plate]:

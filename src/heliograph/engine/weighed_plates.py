@@ -1,27 +1,38 @@
 # pyright: basic
-"""Draws of the unknowns of a model, node by node, and what every plate says of them."""
+"""What every plate of a model says of draws of its unknowns: its factor, or the values that it computes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from heliograph.engine.blocks.records import Block
-from heliograph.engine.blocks.rows import over
 from heliograph.engine.forms.product import JointProduct
 from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.plates.gathering import gather_all
 from heliograph.engine.tables import Tables
-from heliograph.factors import Factor, Prior, Product
+from heliograph.engine.weighed_draws import Drawn
+from heliograph.factors import (
+    AbsoluteValue,
+    Exp,
+    Factor,
+    Log,
+    Logistic,
+    Maximum,
+    Prior,
+    Product,
+    ScaledGaussian,
+    Square,
+)
+from heliograph.factors.black_box import BlackBox, is_computable, values_of
 from heliograph.families import Beta, Family, Gamma, Gaussian
-from heliograph.graph.records import Graph, Node, Plate
+from heliograph.graph.records import Graph, Plate
 
-__all__ = ["BlockDraws", "Drawn", "Said", "said_of", "scalar_form"]
+__all__ = ["Said", "makes_values", "said_of", "scalar_form"]
 
-_TINY = 1e-300
 _NUMBERS = (Gaussian, Gamma, Beta)
+_FUNCTIONS = (AbsoluteValue, Exp, Log, Logistic, Maximum, Product, ScaledGaussian, Square)
 
 
 class Said(NamedTuple):
@@ -31,115 +42,12 @@ class Said(NamedTuple):
     complete: bool  # whether all that it is about was drawn, or summed exactly
 
 
-class BlockDraws:
-    """Draws of the base scalars of one block; some of them are functions of others, and are put in when these are known."""
-
-    def __init__(self, block: Block, base: np.ndarray) -> None:
-        """`base` (N, S) are the scalars."""
-        self.block, self.base = block, base
-        self.free = np.ones(len(base), dtype=bool)
-        self.log_redrawn = np.zeros(base.shape[1])  # log density of what was drawn given the rest
-
-    def of(self, node: int, dimension: int | None) -> np.ndarray:
-        """Draws (m, S) of the entries of a node, (m, d, S) of vectors."""
-        rows = self.block.rows[node]
-        values = over(rows, self.base) + rows.constant[:, None]
-        return values if dimension is None else values.reshape(-1, dimension, values.shape[-1])
-
-    def fill(self, node: int, entries: np.ndarray, values: np.ndarray) -> bool:
-        """Put values in for the base scalars of a node; False where it has none of its own."""
-        columns = self.block.base.get(node)
-        if columns is None or (np.reshape(columns, -1)[entries] < 0).any():
-            return False
-        at = np.reshape(columns, -1)[entries]
-        self.base[at], self.free[at] = values, False
-        return True
-
-    def redraw_ends(self, rng: np.random.Generator, met: np.ndarray) -> None:
-        """Draw scalars that one statement alone ties to values of functions anew, given these: a value that was not seen.
-
-        The belief knows such a value to a mean and a variance, whatever the function made: draws of that, weighed by the
-        statement, are few that count. `met` are the scalars that other factors speak of.
-        """
-        every = np.eye(len(self.base))
-        a = np.concatenate([over(k.rows, every) for k in self.block.known] or [every[:0]])
-        constant = np.concatenate([k.rows.constant for k in self.block.known] or [np.zeros(0)])
-        weight = np.concatenate([k.weight for k in self.block.known] or [np.zeros(0)])
-        used = a != 0
-        ends = self.free & (used.sum(axis=0) == 1) & ~met
-        for row in np.flatnonzero((used & ends).any(axis=1) & (used & ~self.free).any(axis=1)):
-            end = np.flatnonzero(used[row] & ends)[0]
-            gap = rng.standard_normal(self.base.shape[1]) / np.sqrt(weight[row])
-            self.base[end] = 0.0
-            self.base[end] = (gap - a[row] @ self.base - constant[row]) / a[row, end]
-            self.free[end] = False
-            self.log_redrawn += 0.5 * (np.log(weight[row] / (2 * np.pi)) - weight[row] * gap**2) + np.log(
-                abs(a[row, end])
-            )
-
-
-class Drawn:
-    """Draws of nodes: ``values[node]`` is (m, S), or (m, d, S) for vectors."""
-
-    def __init__(self, graph: Graph, n: int) -> None:
-        self.graph, self.n = graph, n
-        self.values: dict[int, np.ndarray] = {}
-        self.blocks: list[BlockDraws] = []
-        self._at: dict[int, BlockDraws] = {}
-        self.alone: dict[int, np.ndarray] = {}  # nodes in no block that are no function of others: entries not observed
-
-    def add_node(self, node: Node, values: np.ndarray, free: np.ndarray) -> None:
-        """Take a node that was drawn by itself; `free` are the entries that were not observed."""
-        self.alone[node.position] = free
-        self.values[node.position] = values
-
-    def add_block(self, block: Block, base: np.ndarray) -> None:
-        """Take the base scalars of one more block."""
-        made = BlockDraws(block, base)
-        self.blocks.append(made)
-        self._at |= dict.fromkeys(block.rows, made)
-        self._refresh(made)
-
-    def _refresh(self, block: BlockDraws) -> None:
-        for node in block.block.rows:
-            if not self.graph.nodes[node].fully_observed:
-                self.values[node] = block.of(node, self.graph.nodes[node].dimension)
-
-    def redraw_ends(self, rng: np.random.Generator, plates: list[Plate]) -> None:
-        """Draw values that were not seen given what functions made; `plates` are those besides the blocks."""
-        for drawn in self.blocks:
-            nodes = {e.node for p in plates for e in p.edges.values()} & drawn.block.rows.keys()
-            every = np.eye(len(drawn.base))
-            met = [(over(drawn.block.rows[node], every) != 0).any(axis=0) for node in nodes]
-            drawn.redraw_ends(rng, np.any(met, axis=0) if met else np.zeros(len(drawn.base), dtype=bool))
-            self._refresh(drawn)
-
-    @property
-    def log_redrawn(self) -> np.ndarray:
-        """``log`` density of what was drawn given the rest."""
-        return sum((b.log_redrawn for b in self.blocks), np.zeros(self.n))
-
-    def put(self, node: int, entries: np.ndarray, values: np.ndarray) -> bool:
-        """Record the values of a function; False where that cannot be."""
-        block = self._at.get(node)
-        if block is not None:
-            if not block.fill(node, entries, values):
-                return False
-            self._refresh(block)
-            return True
-        if len(entries) != self.graph.nodes[node].size or self.graph.nodes[node].observed is not None:
-            return False
-        self.alone.pop(node, None)
-        self.values[node] = np.empty_like(values)
-        self.values[node][entries] = values
-        return True
-
-
 def scalar_form(plate: Plate) -> Plate:
     """The plate with its factor's own ports, where a run made a vector of some of them."""
     if not plate.joined or isinstance(plate.factor, ScoredProduct):  # which is a function of its vector
         return plate
-    factor: Any = Product() if isinstance(plate.factor, JointProduct) else getattr(plate.factor, "factor", None)
+    own = "box" if isinstance(plate.factor, BlackBox) else "factor"
+    factor: Any = Product() if isinstance(plate.factor, JointProduct) else getattr(plate.factor, own, None)
     if factor is None:
         return plate
     vector = plate.factor.port  # type: ignore[attr-defined]
@@ -147,14 +55,25 @@ def scalar_form(plate: Plate) -> Plate:
     return replace(plate, factor=factor, edges={p: edges[p] for p in factor.ports if p in edges})
 
 
-def said_of(plate: Plate, tables: Tables, drawn: Drawn, learned: bool) -> Said | None:
-    """What a plate says of draws: its factor, or its messages where it has to be learned; None where that is not known."""
+def makes_values(graph: Graph, plate: Plate, boxes: bool) -> bool:
+    """Whether a plate computes what nobody saw from its inputs; `boxes`: whether black boxes may be evaluated."""
+    edge = plate.edges.get(plate.factor.child)
+    if edge is None or graph.nodes[edge.node].fully_observed or graph.nodes[edge.node].family not in _NUMBERS:
+        return False
+    if isinstance(plate.factor, BlackBox):
+        return boxes and is_computable(plate.factor)
+    return isinstance(plate.factor, _FUNCTIONS)
+
+
+def said_of(plate: Plate, tables: Tables, drawn: Drawn, boxes: bool) -> Said | None:
+    """What a plate says of draws: its factor, or the messages of a black box that may not be evaluated; None if not known."""
     at = {port: _at(plate, port, drawn) for port in plate.edges}
     at = {port: v for port, v in at.items() if v is not None}
     if not at:
         return _undrawn(plate, tables, drawn)
-    if learned or (plate.joined and plate.factor.learns):
-        return _of_messages(plate, tables, drawn)
+    if isinstance(plate.factor, BlackBox):
+        computed = _computed(plate, drawn, at) if makes_values(drawn.graph, plate, boxes) else None
+        return _of_messages(plate, tables, drawn) if computed is None else computed
     rows = np.repeat(np.arange(plate.size), drawn.n)
     incoming: dict[str, Any] = {p: d[rows] for p, d in plate.data.items()}
     seen = True
@@ -208,6 +127,25 @@ def _summed(graph: Graph, plate: Plate, port: str) -> bool | None:
         return None
     made = others[0].edges.get(others[0].factor.child)
     return made is not None and made.node == edge.node
+
+
+def _computed(plate: Plate, drawn: Drawn, at: dict[str, np.ndarray]) -> Said | None:
+    """A black box's own values in the place of its output's; None where they are not known. Without one nothing can be."""
+    rows = np.repeat(np.arange(plate.size), drawn.n)
+    incoming: dict[str, Any] = {p: d[rows] for p, d in plate.data.items()}
+    for port, edge in plate.edges.items():
+        if port != plate.factor.child and port in at:
+            incoming[port] = type_of(drawn.graph, edge.node).point_mass(at[port])
+        elif port != plate.factor.child:
+            seen = drawn.graph.nodes[edge.node].observed
+            if seen is None:
+                return None
+            incoming[port] = seen[edge.entries(plate.size)][rows]
+    found = values_of(cast(BlackBox, plate.factor), incoming, len(rows))
+    edge = plate.edges[plate.factor.child]
+    if found is None or not drawn.put(edge.node, edge.entries(plate.size), found.out.reshape(plate.size, drawn.n)):
+        return None
+    return Said(np.where(found.wrong.reshape(plate.size, drawn.n).any(axis=0), -np.inf, 0.0), True)
 
 
 def type_of(graph: Graph, node: int) -> type[Family]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from heliograph.engine.blocks.records import Block
-from heliograph.engine.weighed_plates import Drawn
+from heliograph.engine.weighed_draws import Drawn
 from heliograph.families import Beta, Family, Gaussian
 from heliograph.graph.records import Graph
 from heliograph.numerics.special import logsumexp

@@ -17,10 +17,11 @@ from heliograph.engine.blocks.records import known_log_density_at
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.tables import Tables
-from heliograph.engine.weighed_plates import Drawn, said_of
+from heliograph.engine.weighed_draws import Drawn
+from heliograph.engine.weighed_plates import said_of
 from heliograph.engine.weighed_proposals import Kernels, Mixture, Portion
 from heliograph.factors import AbsoluteValue, Prior, Product, Square
-from heliograph.families import Family
+from heliograph.families import Family, Gaussian
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
 
@@ -32,7 +33,7 @@ _EVALUATIONS = 100_000  # of factors, at most
 _FIRST, _MANY_ROWS = 100, 20  # draws of each portion that go first, where there are so many rows of factors
 _MOST = 0.25  # of the first few draws: with an effective number above this they may be all that is needed
 _WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in as many draws as are of the belief
-_MOST_MIRRORED = 3  # blocks whose signs are turned, each by itself and all at once
+_MOST_MIRRORED = 3  # blocks and nodes whose signs are turned, each by itself and all at once
 _ROUNDS = 5  # of draws around those that weigh most, while few of them count
 _FURTHER = 2  # of these at most, while many count and do not decide
 _MORE = 3  # times as many draws in such a round
@@ -83,6 +84,7 @@ class _Look(NamedTuple):
     compiled: CompiledModel
     tables: Tables
     plates: list[Plate]
+    boxes: bool  # whether black boxes may be evaluated
     beliefs: dict[int, Family]  # of the nodes in no block
     first: list[Portion]  # the belief, and what is drawn beside it
 
@@ -102,7 +104,7 @@ class _Look(NamedTuple):
         drawn = mixture.draw(rng, compiled.graph, blocks, self.beliefs)
         log_model, complete = np.zeros(drawn.n), True
         for plate in self.plates:
-            said = said_of(plate, self.tables, drawn, plate.position in compiled.learning_plates)
+            said = said_of(plate, self.tables, drawn, self.boxes)
             if said is None:
                 return None
             log_model += said.log_density
@@ -121,6 +123,7 @@ def weigh(
     others: list[Node],
     plates: list[Plate],
     decided: Callable[[Weighed], bool],
+    boxes: bool,
 ) -> Weighed | None:
     """Draws of the belief and beside it; then, while few of them count or do not decide, of kernels around those that do.
 
@@ -131,7 +134,7 @@ def weigh(
     portions = _portions(compiled, tables, beliefs, plates)
     if portions is None:
         return None
-    look = _Look(compiled, tables, plates, beliefs, portions)
+    look = _Look(compiled, tables, plates, boxes, beliefs, portions)
     rng = np.random.default_rng(_SEED)
     each = min(_DRAWS, look.n_most // len(portions))
     if look.n_rows >= _MANY_ROWS:
@@ -184,7 +187,7 @@ def _portions(
         Portion(solved, beliefs),
         Portion([(mean, width * root) for mean, root in solved], wide),
         Portion(apart, {k: _prior(compiled, tables, k, wide[k]) for k in beliefs}),
-        *(Portion(mirrored, beliefs) for mirrored in _mirrored(compiled, plates, solved)),
+        *_mirrored(compiled, plates, Portion(solved, beliefs)),
     ]
 
 
@@ -207,13 +210,19 @@ def _prior(compiled: CompiledModel, tables: Tables, node: int, wide: Family) -> 
     return wide
 
 
-def _mirrored(
-    compiled: CompiledModel, plates: list[Plate], solved: list[tuple[np.ndarray, np.ndarray]]
-) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Draws at the other sign, where products, squares or magnitudes may make that as good: of each block, and of all."""
+def _mirrored(compiled: CompiledModel, plates: list[Plate], belief: Portion) -> list[Portion]:
+    """Draws at the other sign, where products, squares or magnitudes may make that as good: of each part, and of all."""
     if not any(isinstance(p.factor, (Product, ScoredProduct, Square, AbsoluteValue)) for p in plates):
         return []
-    blocks = [b.factor.block for b in compiled.blocks]
-    own = [k for k, b in enumerate(blocks) if any(compiled.graph.nodes[node].given for node in b.base)][:_MOST_MIRRORED]
+    nodes, blocks = compiled.graph.nodes, [b.factor.block for b in compiled.blocks]
+    own = [-1 - k for k, b in enumerate(blocks) if any(nodes[node].given for node in b.base)]
+    own += [k for k, b in belief.nodes.items() if nodes[k].given and isinstance(b, Gaussian) and not b.is_point.any()]
+    own = own[:_MOST_MIRRORED]
     signs = [frozenset([k]) for k in own] + ([frozenset(own)] if len(own) > 1 else [])
-    return [[(-mean if k in s else mean, root) for k, (mean, root) in enumerate(solved)] for s in signs]
+    return [_turned(belief, s) for s in signs]
+
+
+def _turned(belief: Portion, parts: frozenset[int]) -> Portion:
+    """The belief with the signs of some parts turned: blocks, which are counted from -1 down, and nodes."""
+    blocks = [(-mean if -1 - k in parts else mean, root) for k, (mean, root) in enumerate(belief.blocks)]
+    return Portion(blocks, {k: Gaussian(-b.mean, b.variance) if k in parts else b for k, b in belief.nodes.items()})

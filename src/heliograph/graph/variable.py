@@ -83,10 +83,14 @@ def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
 
 
 def _made(values: Any) -> Any:
-    """The arguments of a call with the variable |x| in the place of ``abs(x)``."""
-    if isinstance(values, dict):
-        return {k: x.made if isinstance(x, Magnitude) else x for k, x in cast("dict[str, Any]", values).items()}
-    return tuple(x.made if isinstance(x, Magnitude) else x for x in values)
+    """The arguments of a call with the variable |x| in the place of ``abs(x)``, in lists and by name, too."""
+    if isinstance(values, Magnitude):
+        return values.made
+    if type(values) is dict:
+        return {k: _made(x) for k, x in cast("dict[str, Any]", values).items()}
+    if type(values) in (list, tuple):
+        return type(values)(map(_made, cast("list[Any]", values)))
+    return values
 
 
 def as_symbol(model: ModelLike, x: Variable) -> Symbol:

@@ -5,7 +5,7 @@ called on arrays it is the function it was. What it learns belongs to it and ser
 
 Start with `box`, the factor itself; `options` is how one run treats it, `oracle_calls` how an oracle is asked, `saving` and
 `load_factor` its file. `joint` is the same factor with several inputs as one vector, `terms` with
-what is added to its output.
+what is added to its output, `values` what it gives at known inputs.
 """
 
 from heliograph.factors.black_box.box import BlackBox
@@ -14,6 +14,7 @@ from heliograph.factors.black_box.joint import joint_box
 from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls, oracle_named
 from heliograph.factors.black_box.terms import box_with_term
+from heliograph.factors.black_box.values import is_computable, values_of
 
 __all__ = [
     "BlackBox",
@@ -21,7 +22,9 @@ __all__ = [
     "RunOptions",
     "box_with_term",
     "factor",
+    "is_computable",
     "joint_box",
     "load_factor",
     "oracle_named",
+    "values_of",
 ]
