@@ -33,3 +33,10 @@ def test_every_decision_that_is_cited_exists():
         if match[1] not in NUMBERS or (match[2] and match[1] + match[2] not in names)
     ]
     assert not wrong
+
+
+def test_the_index_has_every_page_once_under_its_title():
+    index = " ".join((ROOT / "docs" / "decisions.md").read_text().split())
+    for path in PAGES:
+        title = path.read_text().splitlines()[0].removeprefix(f"# {path.name[:4]} ")
+        assert index.count(f"- [{path.name[:4]}](decisions/{path.name}) {title}") == 1, "add it to docs/decisions.md"
