@@ -40,7 +40,7 @@ from heliograph.factors import (
     Shift,
     Sum,
 )
-from heliograph.families import Family, Gaussian
+from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
 
 __all__ = ["find_blocks"]
@@ -276,6 +276,7 @@ class _Compiler:
         if isinstance(message, Gaussian):
             self.known.append(Known(shifted(rows, -shift / precision), precision))
         else:
+            assert isinstance(message, MultivariateGaussian)
             mean = np.linalg.solve(precision, shift[..., None])[..., 0] if shift.any() else shift
             good, lower = message.cholesky()  # the check that it is proper computed them
             self._write_vectors(shifted(rows, -mean.reshape(-1)), precision, lower if good.all() else None)
