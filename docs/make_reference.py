@@ -74,6 +74,11 @@ INTERNAL = {
 }  # fmt: skip
 
 
+RESULTS = {  # classes that users get from functions, and do not make themselves
+    "Posterior", "IntegratedPosterior", "GatedPosterior", "SavedPosterior", "Variable", "Symbol", "BlackBox", "Trace", "Step",
+    "SweepInfo", "StopRule", "Comparison",
+}  # fmt: skip
+
 SAME_SETTINGS = {
     "infer": "The settings are those of [`Model.infer`](#modelinfer).",
     "steps": "The settings are those of [`Model.infer`](#modelinfer), without `progress`, `integrate`, `correct` and `audit`.",
@@ -110,6 +115,8 @@ def _signature(name: str, value: Any) -> str:
         return name
     text = re.sub(r"(?<![\w'])heliograph\.[\w.]+\.", "", text)
     text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)  # annotations without their quotes
+    if name in RESULTS:
+        return name
     text = re.sub(r"^\((self(?:: \w+)?|cls|model: [^,)]*)(, )?", "(", text)
     return f"{name}{text}" if len(text) < 400 else f"{name}(...)"
 
@@ -124,7 +131,15 @@ def _text(name: str, value: Any) -> str:
             parts.append(f"{title}:\n\n{_listed(body, code=title != 'Returns')}")
     if name in SAME_SETTINGS:
         parts.append(SAME_SETTINGS[name])
+    if hasattr(value, "_fields"):
+        parts.append(f"Fields:\n\n{_fields(value)}")
     return "\n\n".join(p.replace("``", "`") for p in parts)
+
+
+def _fields(record: Any) -> str:
+    """The fields of a record, each with the comment behind it."""
+    found = re.findall(r"^    (\w+): [^#\n]+(?:# (.*))?$", inspect.getsource(record).split("    def ")[0], re.MULTILINE)
+    return "\n".join(f"- `{name}`" + (f": {comment}" if comment else "") for name, comment in found)
 
 
 def _listed(body: str, code: bool) -> str:
@@ -140,7 +155,9 @@ def entry(name: str) -> str:
     level = "####" if "." in name else "###"
     example = example_of(name)
     block = f"\n```python\n{example}\n```\n" if example else ""
-    return f"{level} `{name}`\n\n`{_signature(name, value)}`\n\n{_text(name, value)}\n{block}"
+    signature = _signature(name, value)
+    shown = f"`{signature}`\n\n" if signature != name else ""
+    return f"{level} `{name}`\n\n{shown}{_text(name, value)}\n{block}"
 
 
 def page() -> str:

@@ -50,6 +50,15 @@ class Posterior(ReadablePosterior):
     ``posterior[w]`` is the belief of a variable, or of some of its entries, as a batch of its family with the
     variable's shape; ``posterior["w"]`` finds it by name. Observed entries are point masses. A posterior belongs to
     the model as it was when the run began: what is added or observed later does not change it.
+
+    Attributes
+    ----------
+    converged, status
+        Whether the beliefs have settled (docs/convergence.md), and the same in words with the remedy.
+    error_estimate
+        Nats that learned messages may have added to the posterior; 0 if there are none.
+    trace
+        The history of the run.
     """
 
     def __init__(

@@ -163,7 +163,7 @@ def entry_names(name: str, shape: tuple[int, ...], labels: tuple[str, ...] | Non
 
 # ---- comparing ---------------------------------------------------------------------------------------------------
 class Comparison(NamedTuple):
-    """Models by their evidence, the best first."""
+    """Models ordered by their evidence, the best first."""
 
     names: tuple[str, ...]
     log_evidence: np.ndarray
@@ -184,7 +184,7 @@ class Comparison(NamedTuple):
 def compare(posteriors: Mapping[str, Any]) -> Comparison:
     """Compare models of the same data by their evidence.
 
-    The posteriors must be of the same observed values; what they call alike must be alike.
+    The posteriors must be of the same observed values; values under the same name must be equal.
 
     >>> import heliograph as hg
     >>> found = {}

@@ -74,7 +74,7 @@ def save_posterior(posterior: Any, path: str | os.PathLike[str], joint: tuple[li
 
 
 class SavedPosterior(ReadablePosterior):
-    """The beliefs of a posterior that was read from a file: read by name, drawn, compared, used as priors."""
+    """The beliefs of a posterior that was read from a file, by name. They can be drawn, compared and used as priors."""
 
     def __init__(self, beliefs: Mapping[str, Any], header: Mapping[str, Any], joint: np.ndarray | None) -> None:
         self._beliefs = dict(beliefs)
@@ -173,7 +173,7 @@ def _graph(beliefs: Mapping[str, Any], described: Sequence[Mapping[str, Any]]) -
 
 
 def load_posterior(path: str | os.PathLike[str]) -> SavedPosterior:
-    """Read a posterior that ``posterior.save(path)`` wrote; whatever is wrong with the file is a `FileFormatError`."""
+    """Read a posterior that ``posterior.save(path)`` wrote; a `FileFormatError` says what is wrong with a file."""
     arrays, header = read_archive(path, _WHAT)
     with understanding(path):
         if "posterior" not in header:

@@ -15,24 +15,24 @@ AHEAD = 10.0  # the limit on one sweep's change, by which the beliefs may still 
 class SweepInfo(NamedTuple):
     """The record of one sweep."""
 
-    sweep: int
+    sweep: int  # its number
     change: float  # largest KL(new belief || old belief) over the user's variables, in nats, as if nothing were damped
     moving: str  # the variable that changed most
-    damping: float
+    damping: float  # the share of the old messages that was kept
     rolled_back: bool  # the sweep diverged; the beliefs are those before it, and the damping was raised
-    n_messages: int
-    n_improper: int
-    n_skipped: int
-    n_failed: int  # messages that the oracle could not give; the old ones were kept
-    n_asked: int
+    n_messages: int  # messages that were computed
+    n_improper: int  # of these, the ones that were no distributions
+    n_skipped: int  # messages that were not sent: not finite, or the belief would have been improper
+    n_failed: int  # messages that the oracle could not compute; the old ones were kept
+    n_asked: int  # questions to oracles
     n_evaluations: int  # of black-box functions, by oracle and reference together
     noise: float  # nats by which fresh draws alone may have moved the beliefs; 0 where nothing was asked
-    seconds: float
-    seconds_oracle: float
-    seconds_learning: float
-    seconds_prediction: float
+    seconds: float  # of the whole sweep
+    seconds_oracle: float  # of these, for questions to oracles
+    seconds_learning: float  # for learning from the answers
+    seconds_prediction: float  # for predictions
     to_go: float = 0.0  # nats by which the beliefs may still move at the rate of the last sweeps; inf where unknown
-    n_unsent: int = 0  # messages whose latest value could not be computed, so that an older one (or none) stands
+    n_unsent: int = 0  # messages whose latest value could not be computed, so that an older one (or none) is in use
     tolerated: float = np.inf  # nats of posterior error that the run tolerates
     hidden: bool = False  # the noise of the oracle hides whether the beliefs have settled
     n_shortened: int = 0  # messages of which only a part was sent, so that no belief lost too much of its precision

@@ -31,9 +31,18 @@ _SHOWN = 8  # branches in a summary
 class GatedPosterior(ReadablePosterior):
     """The beliefs of a model with gates.
 
-    ``posterior[switch]`` has the probabilities of the branches. ``posterior[x]`` is a `Mixture` over the branches; of a variable
-    that only some branches have, it is the belief given that one of these holds, and ``posterior.probability(x)`` is the
-    probability of that. ``posterior.branches`` has every branch with its own evidence and beliefs.
+    ``posterior[switch]`` holds the probabilities of the branches. ``posterior[x]`` is a `Mixture` over the
+    branches. If only some branches have x, it is the belief given that one of these holds, and
+    ``posterior.probability(x)`` is the probability of that.
+
+    Attributes
+    ----------
+    converged, status
+        Whether the runs of all branches have settled, and the same in words.
+    log_evidence
+        That of the whole model, summed over the branches.
+    branches
+        Every branch with its own evidence and beliefs.
     """
 
     def __init__(

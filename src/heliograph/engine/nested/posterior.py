@@ -38,8 +38,18 @@ _NUMBERS = 2e7  # that the components of one belief may take: of very large vari
 class IntegratedPosterior(ReadablePosterior):
     """The beliefs of a model with hyper-parameters.
 
-    ``posterior[x]`` is a `Mixture` over the values of the hyper-parameters, read like a belief: mean, variance, sd, quantile,
-    interval, cdf, sample. ``posterior[theta]`` is the marginal of a hyper-parameter. Expressions are read as of any posterior.
+    ``posterior[theta]`` is the marginal of a hyper-parameter. ``posterior[x]`` is a `Mixture` over the values of
+    the hyper-parameters, which is read like a belief: mean, variance, sd, quantile, interval, cdf, sample.
+    Expressions work as with any posterior.
+
+    Attributes
+    ----------
+    converged, status
+        Whether the runs and the integration have settled, and the same in words.
+    log_evidence
+        That of the whole model, integrated over the hyper-parameters.
+    integration
+        How the integral was computed, with its estimated error.
     """
 
     def __init__(
