@@ -79,6 +79,17 @@ RESULTS = {  # classes that users get from functions, and do not make themselves
     "SweepInfo", "StopRule", "Comparison",
 }  # fmt: skip
 
+CONTENTS = {  # what a model has, by subject; everything else is listed under its class
+    "Continuous variables": "gaussian gamma beta uniform student_t laplace truncated_gaussian variable",
+    "Labels and categories": "bernoulli categorical dirichlet ordinal",
+    "Counts and lifetimes": "poisson binomial negative_binomial multinomial exponential weibull",
+    "Hyper-parameters": "half_normal half_cauchy log_normal flat lkj wishart",
+    "Structures": "mixture chain gp when",
+    "Functions of variables": "exp log sigmoid maximum minimum between select stack",
+    "Statements and data": "constrain equal attach observe data",
+    "Running and looking": "infer summary variables plot to_dot to_png",
+}
+
 SAME_SETTINGS = {
     "infer": "The settings are those of [`Model.infer`](#modelinfer).",
     "steps": "The settings are those of [`Model.infer`](#modelinfer), without `progress`, `integrate`, `correct` and `audit`.",
@@ -160,10 +171,32 @@ def entry(name: str) -> str:
     return f"{level} `{name}`\n\n{shown}{_text(name, value)}\n{block}"
 
 
+def contents(every: list[str]) -> str:
+    """The names of the page, by subject, with links."""
+    groups = {title: [f"Model.{m}" for m in words.split()] for title, words in CONTENTS.items()}
+    missing = {n for n in every if n.startswith("Model.")} ^ {n for group in groups.values() for n in group}
+    if missing:
+        raise ValueError(f"CONTENTS and the methods of Model differ by {sorted(missing)}")
+    for cls in CLASSES[1:]:
+        groups[f"`{cls}`"] = [cls, *(n for n in every if n.startswith(f"{cls}."))]
+    rest = [n for n in every if "." not in n and n not in CLASSES]
+    classes = [n for n in rest if inspect.isclass(value_of(n))]
+    groups["Functions"] = [n for n in rest if n not in classes]
+    groups["Messages"] = [n for n in classes if issubclass(value_of(n), hg.Family)]
+    groups["Errors and warnings"] = [n for n in classes if issubclass(value_of(n), Exception)]
+    groups["Results and more"] = [n for n in classes if n not in groups["Messages"] + groups["Errors and warnings"]]
+    rows = (f"| {title} | {', '.join(map(_link, group))} |" for title, group in groups.items())
+    return "\n".join(["| | |", "|---|---|", *rows]) + "\n"
+
+
+def _link(name: str) -> str:
+    return f"[{name.split('.')[-1]}](#{name.replace('.', '').lower()})"
+
+
 def page() -> str:
     """The whole page: classes with their methods first, then the other names."""
     every = names()
-    parts = [HEAD]
+    parts = [HEAD, contents(every)]
     for cls in CLASSES:
         parts.append(entry(cls))
         parts += [entry(n) for n in every if n.startswith(f"{cls}.")]
