@@ -7,8 +7,8 @@ from heliograph.families import Gaussian
 from heliograph.families.charts import chart_of
 from heliograph.operators.learned import decide
 from heliograph.operators.learned.decide import RARE
-from heliograph.operators.learned.evidence_chart import EvidenceChart
 from heliograph.operators.learned.records import ALONE, Beside, Prediction, Trust, View
+from heliograph.operators.learned.view import EvidenceChart
 from heliograph.operators.protocol import Setting
 
 

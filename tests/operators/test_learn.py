@@ -7,10 +7,10 @@ from heliograph.errors import FileFormatError
 from heliograph.families import Beta, Gaussian
 from heliograph.families.charts import chart_of
 from heliograph.operators.learned.calibration import Calibration
-from heliograph.operators.learned.evidence_chart import EvidenceChart
 from heliograph.operators.learned.learn import compare, directions_of, labels_of, realised_error, statement_of
 from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import Forecast, Labels, View
+from heliograph.operators.learned.view import EvidenceChart
 from heliograph.oracles.answer import Answer
 
 N = 6

@@ -11,12 +11,13 @@ __all__ = ["MOST_ROWS", "WIDTH", "brief", "html_table", "shortened", "text_table
 
 WIDTH = 100  # columns of a line that fits every terminal and page
 MOST_ROWS = 30  # of a table; what follows is counted
+_BRIEF = 36  # columns of `brief`
 
 Row = Sequence[str]
 
 
-def brief(values: np.ndarray, width: int = 36) -> str:
-    """Numbers in one line of at most `width` columns: all of a few, the first and last of many.
+def brief(values: np.ndarray) -> str:
+    """Numbers in one line of at most 36 columns: all of a few, the first and last of many.
 
     >>> brief(np.arange(100.0))
     '[ 0.  1.  2. ... 97. 98. 99.]'
@@ -27,9 +28,9 @@ def brief(values: np.ndarray, width: int = 36) -> str:
             "\n", " "
         )
         text = " ".join(text.split()) if values.ndim > 1 else text
-        if len(text) <= width:
+        if len(text) <= _BRIEF:
             return text
-    return shortened(text, width)
+    return shortened(text, _BRIEF)
 
 
 def shortened(text: str, width: int) -> str:

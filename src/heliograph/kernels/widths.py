@@ -59,27 +59,25 @@ def median_heuristic(
     return JointGaussian(_floats(width2), factor * median_distance2(rows, width2), axis, how)
 
 
-def heuristic(
-    name: str, incoming: Incoming | Embedding, factor: float = 1.0, axis: str = "identity", how: str = "moments"
-) -> Any:
+def heuristic(name: str, incoming: Incoming | Embedding, factor: float = 1.0) -> Any:
     """A kernel of any kind with widths from the messages alone.
 
     ``"joint_gaussian"`` as `median_heuristic`; ``"mean_variance"`` with the median squared gap of each number;
     ``"expected_product"``, ``"product"`` and ``"sum"`` with `factor` times the mean variances.
     """
-    rows = embed(incoming, axis, how)
+    rows = embed(incoming)
     if name == "joint_gaussian":
-        return median_heuristic(rows, factor, axis, how)
+        return median_heuristic(rows, factor)
     if name == "mean_variance":
-        return MeanVariance(_floats(factor * median_gaps2(rows.vectors())), axis, how)
+        return MeanVariance(_floats(factor * median_gaps2(rows.vectors())))
     width2 = factor * mean_variances(rows)
     if name == "expected_product":
-        return ExpectedProduct(_floats(width2), axis, how)
+        return ExpectedProduct(_floats(width2))
     nested = tuple(_floats(width2[span]) for span in rows.spans)
     if name == "product":
-        return Product(nested, axis, how)
+        return Product(nested)
     if name == "sum":
-        return Sum(nested, None, axis, how)
+        return Sum(nested)
     raise ModelError(
         f"there is no kernel named {name!r}; there are joint_gaussian, mean_variance, expected_product, product and sum"
     )
@@ -102,7 +100,6 @@ def joint_grid(
     incoming: Incoming | Embedding,
     inner: Sequence[float] = (0.1, 0.3, 1.0),
     outer: Sequence[float] = (1.0, 4.0, 16.0),
-    axis: str = "identity",
     how: str = "moments",
 ) -> list[JointGaussian]:
     """Kernels to choose from: `inner` times the mean variances, `outer` times the median squared distance.
@@ -110,12 +107,12 @@ def joint_grid(
     Widths well below the mean variance with a wide outer kernel do best on exact labels, and the median heuristic
     itself (1, 1) is among them.
     """
-    rows = embed(incoming, axis, how)
+    rows = embed(incoming, how=how)
     base = mean_variances(rows)
     kernels = []
     for a in inner:
         gamma2 = median_distance2(rows, a * base)
-        kernels += [JointGaussian(_floats(a * base), b * gamma2, axis, how) for b in outer]
+        kernels += [JointGaussian(_floats(a * base), b * gamma2, how=how) for b in outer]
     return kernels
 
 

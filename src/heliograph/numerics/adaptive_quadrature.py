@@ -213,18 +213,16 @@ def around(low: np.ndarray, high: np.ndarray, centres: np.ndarray, widths: np.nd
     return np.sort(np.concatenate([low[:, None], inner, high[:, None]], axis=1), axis=1)
 
 
-def far_end(
-    rise: Callable[[np.ndarray], np.ndarray], turns: np.ndarray, widths: np.ndarray, side: float, fall: float = 60.0
-) -> np.ndarray:
+def far_end(rise: Callable[[np.ndarray], np.ndarray], turns: np.ndarray, widths: np.ndarray, side: float) -> np.ndarray:
     """A point beyond the outermost of the `turns` (rows, k) on a side, from which on a density is negligible.
 
     `rise` is the log density less its highest value, which falls beyond the outermost turn; steps from there, as long as that
-    turn's width at first, double until it has fallen by `fall`.
+    turn's width at first, double until it has fallen by 60 nats.
     """
     outer = (side * turns).argmax(axis=1)[:, None]
     start, step = (np.take_along_axis(a, outer, axis=1)[:, 0] for a in (turns, widths))
     for _ in range(200):
-        short = ~(rise(start + side * step) < -fall) & np.isfinite(step)
+        short = ~(rise(start + side * step) < -60.0) & np.isfinite(step)
         if not short.any():
             break
         step = np.where(short, 2.0 * step, step)

@@ -8,6 +8,9 @@ import numpy as np
 
 __all__ = ["k_means"]
 
+_STEPS = 5  # Lloyd steps after the choice of the first centres
+_TRIALS = 4  # candidates for every further centre: the one that lowers the sum of squares most is taken
+
 
 class _Data(NamedTuple):
     """Points prepared for distances by matrix products: what is missing has weight 0."""
@@ -22,10 +25,8 @@ class _Data(NamedTuple):
         return np.maximum(self.weight @ (centres**2).T - 2.0 * cross + self.square[:, None], 0.0)
 
 
-def k_means(
-    rng: np.random.Generator, points: np.ndarray, k: int, n_steps: int = 5, n_starts: int = 3, n_trials: int = 4
-) -> np.ndarray:
-    """The cluster of every point, the best by its sum of squares of a few seeded starts.
+def k_means(rng: np.random.Generator, points: np.ndarray, k: int, n_starts: int = 3) -> np.ndarray:
+    """Clusters of points: the one of several k-means++ starts with the smallest sum of squares.
 
     Parameters
     ----------
@@ -33,12 +34,8 @@ def k_means(
         An (n, d) array; NaN where a coordinate is missing.
     k
         The number of clusters; some stay empty where there are fewer different points.
-    n_steps
-        Lloyd steps after the choice of the first centres.
     n_starts
         Independent starts.
-    n_trials
-        Candidates for every further centre, of which the one that lowers the sum of squares most is taken.
 
     >>> k_means(np.random.default_rng(0), np.array([[0.0], [9.0], [0.1], [9.1]]), 2).tolist() in ([0, 1, 0, 1], [1, 0, 1, 0])
     True
@@ -49,8 +46,8 @@ def k_means(
     data = _Data(known.astype(float), value, (value**2).sum(axis=1))
     best, least = np.zeros(len(points), dtype=int), np.inf
     for _ in range(n_starts):
-        centres = _spread_centres(rng, data, k, n_trials)
-        for _ in range(n_steps):
+        centres = _spread_centres(rng, data, k)
+        for _ in range(_STEPS):
             centres = _moved(data, data.distance2(centres).argmin(axis=1), centres)
         distance2 = data.distance2(centres)
         total = float(distance2.min(axis=1).sum())
@@ -59,7 +56,7 @@ def k_means(
     return best
 
 
-def _spread_centres(rng: np.random.Generator, data: _Data, k: int, n_trials: int) -> np.ndarray:
+def _spread_centres(rng: np.random.Generator, data: _Data, k: int) -> np.ndarray:
     """First centres by k-means++: points drawn with a probability that grows with the squared distance to the others."""
     n = len(data.value)
     centres = data.value[[rng.integers(n)]]
@@ -67,9 +64,9 @@ def _spread_centres(rng: np.random.Generator, data: _Data, k: int, n_trials: int
     while len(centres) < k:
         mass = np.cumsum(nearest)
         if mass[-1] > 0:
-            drawn = np.minimum(np.searchsorted(mass, rng.random(n_trials) * mass[-1], side="right"), n - 1)
+            drawn = np.minimum(np.searchsorted(mass, rng.random(_TRIALS) * mass[-1], side="right"), n - 1)
         else:  # every point has a centre already
-            drawn = rng.integers(n, size=n_trials)
+            drawn = rng.integers(n, size=_TRIALS)
         after = np.minimum(nearest[:, None], data.distance2(data.value[drawn]))
         choice = int(after.sum(axis=0).argmin())
         centres = np.concatenate([centres, data.value[drawn[[choice]]]])

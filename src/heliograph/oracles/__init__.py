@@ -3,7 +3,7 @@
 Start with `answer.py` (what an oracle gives back) and `sampler.py` (the user's function as data). `problem.py` cuts a plate into
 integrals of one kind. Then choose a way: `quadrature` and `importance` are the oracles, between which `automatic.py` chooses for
 each row (and where each is found by its name), `references` their cheap and unvouched cousins; all of them work on the `axes` of
-the families. `frames.py` and `answering.py` turn sums into an answer, and `bounds.py` says how much may lie where nobody looked.
+the families. `frames.py` and `answering.py` turn sums into an answer.
 """
 
 from heliograph.oracles.answer import Answer, Oracle

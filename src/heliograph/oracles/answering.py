@@ -12,10 +12,10 @@ from heliograph.oracles.answer import Answer
 from heliograph.oracles.axes import Projection
 from heliograph.oracles.calling import evaluate
 from heliograph.oracles.frames import Frame, blocks_of, ports_of
-from heliograph.oracles.problem import Port, Problem
+from heliograph.oracles.problem import Port, Problem, groups_of
+from heliograph.oracles.sampler import Sampler
 
-__all__ = ["answer_if_certain", "answer_of", "at_port", "blank", "choose", "exact", "fields_of"]
-
+__all__ = ["answer_of", "at_port", "blank", "choose", "exact", "fields_of", "split_problems"]
 
 _FIELDS = {  # of an answer, and of the projections that it is made of
     "beliefs": "belief",
@@ -194,7 +194,21 @@ def blank(a: np.ndarray, failed: np.ndarray, known: Any) -> np.ndarray:
     return np.where(failed.reshape(-1, *trailing), np.inf, a)
 
 
-def answer_if_certain(rng: np.random.Generator, problem: Problem) -> Answer:
+def split_problems(
+    rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]
+) -> tuple[list[tuple[np.ndarray, Answer]], list[tuple[np.ndarray, Problem]]]:
+    """Cut a plate into rows whose answer is the function's value, as all inputs are known, and integrals of one kind each."""
+    known: list[tuple[np.ndarray, Answer]] = []
+    problems: list[tuple[np.ndarray, Problem]] = []
+    for rows, problem in groups_of(sampler, incoming):
+        if problem.inputs or sampler.stochastic:
+            problems.append((rows, problem))
+        else:
+            known.append((rows, _answer_if_certain(rng, problem)))
+    return known, problems
+
+
+def _answer_if_certain(rng: np.random.Generator, problem: Problem) -> Answer:
     """A point mass at the function's value; a row fails where the message on the output holds that value impossible."""
     n, out = problem.n, problem.output
     value = evaluate(rng, problem.sampler, problem.constants, size=n)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.families import Categorical, Family
@@ -18,18 +19,22 @@ from heliograph.oracles.calling import try_values
 from heliograph.oracles.sampler import Sampler
 
 __all__ = [
+    "NOTICEABLE",
     "Port",
     "Problem",
     "Walked",
     "continuous_columns",
     "groups_of",
     "log_inputs",
+    "log_unknown",
     "refuse_observed",
     "stand_in",
     "take_incoming",
     "take_rows",
     "walk",
 ]
+
+NOTICEABLE = 1e-6  # share of the mass that may lie where a function gives no value
 
 
 class Port(NamedTuple):
@@ -257,3 +262,20 @@ def refuse_observed(problem: Problem) -> None:
             f"the output of factor {problem.sampler.name!r} is observed exactly, and no draw of a continuous value "
             "ever equals an observation: put noise between the two (a Gaussian around the output), or use oracle='abc'"
         )
+
+
+def log_unknown(problem: Problem, walked: Walked, log_in: np.ndarray, rule: np.ndarray) -> np.ndarray:
+    """A bound (n,) on the log mass at points where the function gave no value; -inf where there are none.
+
+    `log_in` is the log density of the inputs' messages and `rule` the log weight of each point, both (n, s). An infinite
+    value has no mass under a message that falls off.
+    """
+    if walked.wrong is None:
+        return np.full(problem.n, -np.inf)
+    axis, message = problem.output.axis, problem.output.message
+    most = np.broadcast_to(axis.log_highest(message)[:, None], log_in.shape)
+    most = np.where((walked.wrong == 2) & axis.falls_off(message)[:, None], -np.inf, most)
+    terms = np.where(walked.wrong > 0, log_in + rule, -np.inf)
+    terms = np.where(np.isneginf(terms) | np.isneginf(most), -np.inf, terms + np.where(np.isneginf(most), 0.0, most))
+    with np.errstate(divide="ignore"):  # no mass at all
+        return np.asarray(logsumexp(terms, axis=1))

@@ -17,6 +17,7 @@ __all__ = ["fit_widths", "negative_log_evidence"]
 
 WIDTH_BOUNDS = (0.1, 50.0)  # times the starting width
 PRIOR_SD = 2.0  # of the log-normal prior on a width
+_ITERATIONS = 100
 _TRIAL = 15  # iterations given to each start before only the better one goes on
 
 
@@ -25,8 +26,6 @@ def fit_widths(
     targets: np.ndarray,
     label_noise: np.ndarray | None = None,
     start: Widths | None = None,
-    max_iterations: int = 100,
-    prior_sd: float = PRIOR_SD,
 ) -> Widths:
     """Widths, noise and signal variances of largest evidence times prior, by L-BFGS-B.
 
@@ -59,7 +58,7 @@ def fit_widths(
         found = minimize(
             negative_log_evidence,
             theta,
-            args=(x, targets, noise, log_base, prior_sd),
+            args=(x, targets, noise, log_base),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
@@ -76,7 +75,7 @@ def fit_widths(
         starts[0] = pack(warm, start.noise)
     with one_blas_thread():
         _, best = min((descend(theta, _TRIAL) for theta in starts), key=lambda pair: pair[0])
-        _, best = descend(best, max_iterations)
+        _, best = descend(best, _ITERATIONS)
     k = x.shape[1]
     widths = np.full(kept.size, np.inf)
     widths[kept] = np.exp(best[:k])
@@ -94,7 +93,6 @@ def negative_log_evidence(
     targets: np.ndarray,
     label_noise: np.ndarray | None,
     log_base: np.ndarray,
-    prior_sd: float = PRIOR_SD,
 ) -> tuple[float, np.ndarray]:
     """Minus the log evidence of all outputs, less the log prior of the widths, and its gradient.
 
@@ -134,7 +132,7 @@ def negative_log_evidence(
     grad[k] = -0.5 * rho * np.trace(slope)
     g = slope * c
     grad[:k] = -((u**2) * g.sum(1)[:, None] - u * (g @ u)).sum(0)
-    off = (theta[:k] - log_base) / prior_sd**2
+    off = (theta[:k] - log_base) / PRIOR_SD**2
     value += 0.5 * ((theta[:k] - log_base) * off).sum()
     grad[:k] += off
     return float(value), grad

@@ -31,12 +31,12 @@ class Widths(NamedTuple):
     noise: float  # noise variance of a label relative to the signal
 
 
-def start_widths(inputs: np.ndarray, n_outputs: int, spread: float = 2.0) -> Widths:
-    """Widths to start from: `spread` standard deviations of the inputs seen, unit signal, noise 1e-6."""
+def start_widths(inputs: np.ndarray, n_outputs: int) -> Widths:
+    """Widths to start from: two standard deviations of the inputs seen, unit signal, noise 1e-6."""
     inputs = np.atleast_2d(np.asarray(inputs, dtype=float))
     centre, sd = inputs.mean(0), inputs.std(0)
     constant = np.ptp(inputs, axis=0) <= _SAME * (1 + np.abs(centre))
-    return Widths(centre, np.where(constant, np.inf, spread * sd), np.ones(n_outputs), 1e-6)
+    return Widths(centre, np.where(constant, np.inf, 2.0 * sd), np.ones(n_outputs), 1e-6)
 
 
 def correlations(widths: Widths, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 __all__ = ["Evaluated", "Frame", "Peak", "climb", "whiten"]
 
 _ENOUGH = 5e-3  # nats per dimension that the quadratic model still promises, below which a climb ends
+_MOST = 40  # steps
 _LONGEST = 1.5  # widths of the prior that one step may go in any coordinate
 _FIRST = 0.5  # and the first step, when nothing is known of the curvature
 _SHORTEST = 1e-3  # of a step, below which a line search gives up
@@ -80,7 +81,6 @@ def climb(
     evaluate: Evaluate,
     start: np.ndarray,
     width: np.ndarray,
-    most: int = 40,
     known: Callable[[np.ndarray], bool] | None = None,
     inverse: np.ndarray | None = None,
 ) -> Peak:
@@ -94,8 +94,6 @@ def climb(
         Where to begin, ``(d,)``.
     width
         The scale of every coordinate, ``(d,)``.
-    most
-        Steps at the most.
     known
         Whether a point is in a region that is known already, where the climb may end.
     inverse
@@ -105,7 +103,7 @@ def climb(
     if inverse is None:
         bend = np.zeros(len(width)) if here.bend is None else np.where(np.isfinite(here.bend), -here.bend, 0.0)
         inverse = np.diag(1.0 / np.maximum(bend, 2.0 / width**2))
-    for step in range(most):
+    for step in range(_MOST):
         slope = here.gradient
         if known is not None and known(here.u):
             return Peak(here, inverse, step)
@@ -117,7 +115,7 @@ def climb(
             return Peak(here, inverse, step)
         inverse = _updated(inverse, moved, turned, fresh)
         here, fresh = there, False
-    return Peak(here, inverse, most)
+    return Peak(here, inverse, _MOST)
 
 
 def _search(evaluate: Evaluate, here: Evaluated, step: np.ndarray, longest: np.ndarray) -> Evaluated:

@@ -25,7 +25,7 @@ class Run(NamedTuple):
 
 
 def conjugate_gradients(
-    matrix: sparse.csr_array, right: np.ndarray, start: np.ndarray | None, tolerance: float, most: int = MOST
+    matrix: sparse.csr_array, right: np.ndarray, start: np.ndarray | None, tolerance: float
 ) -> tuple[np.ndarray, Run]:
     """Solve ``matrix x = right`` for the columns of `right`, each to a relative residual of `tolerance`.
 
@@ -37,7 +37,7 @@ def conjugate_gradients(
     size = np.einsum("nc,nc->c", rest, rest)
     direction = rest.copy()
     n_iterations = 0
-    while (size > goal).any() and n_iterations < most:
+    while (size > goal).any() and n_iterations < MOST:
         moved = matrix @ direction
         curvature = np.einsum("nc,nc->c", direction, moved)
         active = size > goal

@@ -16,15 +16,38 @@ import numpy as np
 from heliograph.families import Family
 from heliograph.families.charts import chart_of
 from heliograph.operators.learned.decide import LEAST_DOUBT
-from heliograph.operators.learned.evidence_chart import EvidenceChart
 from heliograph.operators.learned.records import Kind, View
 from heliograph.operators.protocol import Incoming, ReferenceLike, rows_of, signature
 
-__all__ = ["DATA", "POINT", "PROPER", "UNIFORM", "WILD", "kind_key", "kinds_of", "rows_at", "view_of"]
+__all__ = ["DATA", "POINT", "PROPER", "UNIFORM", "WILD", "EvidenceChart", "kind_key", "kinds_of", "rows_at", "view_of"]
 
 
 PROPER, POINT, UNIFORM, WILD, DATA = "proper", "point", "uniform", "wild", "data"
 _NAMES = (PROPER, POINT, UNIFORM, WILD, DATA)
+
+
+class EvidenceChart:
+    """Not a family: the log normaliser of a tuple, learned like one more direction. Errors count by their square.
+
+    The methods are those of `families.charts.Chart`.
+    """
+
+    n_outputs, scalar = 1, False
+
+    def moments(self, log_z):  # noqa: D102
+        return (log_z,)
+
+    def gap(self, moments, reference):  # noqa: D102
+        return (moments[0] - reference[0])[:, None]
+
+    def belief(self, target, reference):  # noqa: D102
+        return reference[0] + target[:, 0]
+
+    def weights(self, target, reference):  # noqa: D102
+        return np.ones(target.shape)
+
+    def noise(self, log_z, variance, reference):  # noqa: D102
+        return variance[:, None]
 
 
 def kinds_of(incoming: Incoming) -> Iterator[tuple[Kind, np.ndarray | None]]:

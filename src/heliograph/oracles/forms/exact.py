@@ -16,11 +16,11 @@ from scipy.special import logsumexp
 from heliograph.errors import FactorError, UnsupportedError
 from heliograph.families import Family
 from heliograph.oracles.answer import Answer, gather
-from heliograph.oracles.answering import answer_if_certain, answer_of, choose
+from heliograph.oracles.answering import answer_of, choose, split_problems
 from heliograph.oracles.calling import call
 from heliograph.oracles.forms.roots import Roots, roots_of
 from heliograph.oracles.frames import blocks_of, frame_of_points, ports_of, statistics_of
-from heliograph.oracles.problem import Problem, groups_of, log_inputs, stand_in, take_rows, walk
+from heliograph.oracles.problem import Problem, log_inputs, stand_in, take_rows, walk
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["answer_exactly"]
@@ -33,15 +33,11 @@ _ANOTHER = 0.05  # of the larger slope, by which a derivative that was given may
 
 def answer_exactly(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any]) -> Answer:
     """Beliefs of every direction where the output is known: one row for each incoming tuple."""
-    parts, n = [], 0
-    for rows, problem in groups_of(sampler, incoming):
-        n += len(rows)
-        if not problem.inputs:
-            parts.append((rows, answer_if_certain(rng, problem)))
-            continue
+    parts, problems = split_problems(rng, sampler, incoming)
+    for rows, problem in problems:
         _refuse(problem)
         parts.append((rows, _answer(rng, problem)))
-    return gather(parts, n)
+    return gather(parts)
 
 
 def _refuse(problem: Problem) -> None:

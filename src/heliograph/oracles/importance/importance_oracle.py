@@ -10,7 +10,7 @@ import numpy as np
 
 from heliograph.families import Family
 from heliograph.oracles.answer import Answer, gather, replace_rows, take_answer
-from heliograph.oracles.answering import answer_if_certain
+from heliograph.oracles.answering import split_problems
 from heliograph.oracles.importance.adapting import adapt, first_proposal
 from heliograph.oracles.importance.judging import Limits
 from heliograph.oracles.importance.lost_modes import can_look_for_modes, with_lost_modes
@@ -20,7 +20,7 @@ from heliograph.oracles.importance.proposal import Proposal, take_proposal
 from heliograph.oracles.importance.running import CHUNK, Question, RunSettings, reweigh, run, run_plain, take_question
 from heliograph.oracles.importance.scanning import can_scan, scan
 from heliograph.oracles.importance.weighing import Match, log_output
-from heliograph.oracles.problem import groups_of, refuse_observed, take_rows
+from heliograph.oracles.problem import refuse_observed, take_rows
 from heliograph.oracles.sampler import Sampler
 
 __all__ = ["ImportanceOracle"]
@@ -56,14 +56,9 @@ class ImportanceOracle:
         self, rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], match: Match = log_output
     ) -> Answer:
         """The beliefs of every direction, one row for each incoming tuple; `match` compares the output with its message."""
-        parts = []
-        n = 0
         key = int(rng.integers(2**63))
-        for rows, problem in groups_of(sampler, incoming):
-            n += len(rows)
-            if not problem.inputs and not sampler.stochastic:
-                parts.append((rows, answer_if_certain(rng, problem)))
-                continue
+        parts, problems = split_problems(rng, sampler, incoming)
+        for rows, problem in problems:
             if match is log_output:
                 refuse_observed(problem)
             known = np.ones(problem.n, dtype=bool)
@@ -77,7 +72,7 @@ class ImportanceOracle:
                     question = Question(rng, key, take_rows(problem, here), match)
                     answer = self._ask_anew(question) if self.pool is None else self._ask_pool(question, self.pool)
                     parts.append((rows[here], answer))
-        return gather(parts, n)
+        return gather(parts)
 
     @property
     def _settings(self) -> RunSettings:

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from heliograph.errors import FactorError
-from heliograph.oracles.bounds import NOTICEABLE, log_unknown
 from heliograph.oracles.importance.proposal import Proposal, draw, log_density
-from heliograph.oracles.problem import Port, Problem, Walked, log_inputs, walk
+from heliograph.oracles.problem import NOTICEABLE, Port, Problem, Walked, log_inputs, log_unknown, walk
 
 __all__ = ["Draws", "Match", "log_output", "look", "refuse_unlooked", "weigh"]
 

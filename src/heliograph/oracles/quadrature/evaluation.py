@@ -7,9 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from heliograph.oracles.bounds import log_unknown
 from heliograph.oracles.frames import Frame, statistics_of
-from heliograph.oracles.problem import Problem, Walked, continuous_columns, log_inputs, take_rows, walk
+from heliograph.oracles.problem import Problem, Walked, continuous_columns, log_inputs, log_unknown, take_rows, walk
 from heliograph.oracles.quadrature.cells import Cells, Map
 
 __all__ = ["evaluate_cells"]

@@ -17,9 +17,9 @@ import numpy as np
 
 from heliograph.errors import UnsupportedError
 from heliograph.oracles.answer import Answer, gather
-from heliograph.oracles.answering import answer_if_certain
+from heliograph.oracles.answering import split_problems
 from heliograph.oracles.frames import frame_of_points
-from heliograph.oracles.problem import Problem, groups_of, refuse_observed, stand_in, take_rows
+from heliograph.oracles.problem import Problem, refuse_observed, stand_in, take_rows
 from heliograph.oracles.quadrature.cells import Cells, Map, join
 from heliograph.oracles.quadrature.refinement import Limits, closer, open_window, refine
 from heliograph.oracles.quadrature.totals import Totals, integrate, settle
@@ -47,12 +47,8 @@ class QuadratureOracle:
                 f"factor {sampler.name!r} is stochastic (it takes an rng), and quadrature needs a function of its "
                 "inputs alone: use oracle='importance'"
             )
-        parts, n = [], 0
-        for rows, problem in groups_of(sampler, incoming):
-            n += len(rows)
-            if not problem.inputs:
-                parts.append((rows, answer_if_certain(rng, problem)))
-                continue
+        parts, problems = split_problems(rng, sampler, incoming)
+        for rows, problem in problems:
             refuse_observed(problem)
             d = sum(p.axis.n_coordinates for p in problem.continuous)
             if d > 2:
@@ -64,7 +60,7 @@ class QuadratureOracle:
             for start in range(0, problem.n, block):
                 here = np.arange(start, min(start + block, problem.n))
                 parts.append((rows[here], self._ask_block(rng, take_rows(problem, here))))
-        return gather(parts, n)
+        return gather(parts)
 
     def _ask_block(self, rng: np.random.Generator, problem: Problem) -> Answer:
         mean, covariance = stand_in(problem, 10.0)

@@ -8,9 +8,8 @@ import numpy as np
 
 from heliograph.oracles.answer import Answer
 from heliograph.oracles.answering import answer_of
-from heliograph.oracles.bounds import NOTICEABLE
 from heliograph.oracles.frames import Frame, blocks_of
-from heliograph.oracles.problem import Problem, take_rows, walk
+from heliograph.oracles.problem import NOTICEABLE, Problem, take_rows, walk
 from heliograph.oracles.quadrature.cells import Cells
 
 __all__ = ["Totals", "integrate", "settle"]
