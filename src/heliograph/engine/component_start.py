@@ -133,13 +133,13 @@ def _answer(compiled: CompiledModel, exchange: Exchange, rows: _Rows) -> None:
 def _tell(graph: Graph, tables: Tables, plate: Plate, label: np.ndarray, seen: np.ndarray) -> None:
     """Store the messages of one plate to its components' parents, given the labels; none where the factor gives none."""
     incoming = gather_all(tables, plate)
-    heard = seen & (label >= 0)
+    joined = seen & (label >= 0)
     selector = incoming["s"]
     incoming["s"] = selector.point_like(np.where(label >= 0, label, 0))
     for port, edge in plate.edges.items():
         if port != plate.factor.child and not graph.nodes[edge.node].fully_observed:
             message: Any = plate.factor.message(port, {**incoming, "s": selector} if port == "s" else incoming)
-            fine = heard & message.finite & ~message.is_point
+            fine = joined & message.finite & ~message.is_point
             tables.store(plate, port, message.where(fine, message.as_uniform()), None)
 
 

@@ -233,11 +233,11 @@ def _store(graph: Graph, tables: Tables, plate: Plate, e: _Elements, label: np.n
     precision = 1.0 / (1.0 / tau + e.variance)
     found: dict[str, Any] = {}
     for j in range(plate.factor.n):  # type: ignore[attr-defined]
-        told = seen & (label == j)
-        shift, weight = np.where(told, precision * x, 0.0), np.where(told, precision, 0.0)
+        counted = seen & (label == j)
+        shift, weight = np.where(counted, precision * x, 0.0), np.where(counted, precision, 0.0)
         found[f"mean{j}"] = Gaussian.from_naturals((shift, weight))
-        told = seen if _mixture(plate).one_precision else told
-        half, rate = np.where(told, 0.5, 0.0), np.where(told, 0.5 * squares, 0.0)
+        counted = seen if _mixture(plate).one_precision else counted
+        half, rate = np.where(counted, 0.5, 0.0), np.where(counted, 0.5 * squares, 0.0)
         found[_precision_port(plate, j)] = Gamma.from_naturals((half, rate))
     if isinstance(plate.factor, JointChoice):
         found[plate.factor.port] = plate.factor.together([found[p] for p in plate.factor.joined])

@@ -20,7 +20,7 @@ import numpy as np
 from heliograph.engine.tables import Snapshot
 from heliograph.families import Family
 
-__all__ = ["Calm", "Pace", "Retreat"]
+__all__ = ["LeastMoved", "Pace", "Retreat"]
 
 _PATIENCE = 6  # sweeps without progress before the step is shortened
 _PROGRESS = 0.95  # the change over the smallest so far, below which a sweep made progress
@@ -58,7 +58,7 @@ class Pace:
         self._shorten()
 
     def back_to(self, step: float) -> None:
-        """Leave a state by half the step by which it was left before, which led astray."""
+        """Set the step for leaving a state once more, half of the one that failed."""
         self.step = step
         self._shorten()
         self._best, self._stalled = float("inf"), 0
@@ -95,43 +95,43 @@ class Pace:
 
 
 # ---- where a run goes back to ----------------------------------------------------------------------------------------
-_LOST = 10.0  # times the least change so far, from which on a sweep led away (chosen on regressions through tanh, decision 0064)
+_LOST = 10.0  # times the least change so far, above which a sweep led away (chosen on regressions through tanh, decision 0064)
 
 
-class Calm(NamedTuple):
+class LeastMoved(NamedTuple):
     """The state that a sweep moved least."""
 
     sent: Snapshot
     beliefs: list[Family]
-    step: float  # by which it was left
+    step: float  # with which the run left it
     change: float  # of that sweep, undamped
 
 
 class Retreat:
-    """The calmest state of a run so far, and how far the last sweep has led away from it.
+    """The state that its sweep moved least so far, and a way back to it from a sweep that led far away.
 
-    From broad beliefs many sites answer at once. Where their sum is no log concave function (a bend, a saturating curve), the
-    beliefs that come of it may be narrow and in the wrong place, and the sweep after that moves them hundreds of times as far, to
-    a place from which no step leads back, however short. What went wrong is the step before, so the run goes back to where its
-    sweeps moved least, and leaves that place by half the step (docs/decisions/0064).
+    From broad beliefs, many sites change at once. Where their product is not log-concave (a bend, a saturating curve), the
+    resulting beliefs may be narrow and in the wrong place, and the next sweep moves them hundreds of times as far, to a place
+    from which no step leads back, however short. The mistake was the step before, so the run goes back to where its sweeps
+    moved least, and leaves that place by half the step (docs/decisions/0064).
     """
 
     def __init__(self) -> None:
-        self._calm: Calm | None = None
+        self._least: LeastMoved | None = None
         self._last = 0.0
 
     def note(self, sent: Snapshot, beliefs: list[Family], step: float, change: float) -> None:
-        """Remember a sweep that was not undone: the state that it left, and how far it moved that."""
-        if self._calm is None or change <= self._calm.change:
-            self._calm = Calm(sent, beliefs, step, change)
+        """Remember a sweep that was not undone: the state before it, and how far it moved that."""
+        if self._least is None or change <= self._least.change:
+            self._least = LeastMoved(sent, beliefs, step, change)
         self._last = change
 
-    def back(self) -> Calm | None:
-        """Where to go back to after a sweep that broke a belief; None if the state before it was calm enough."""
-        calm = self._calm
-        if calm is None or not self._last > _LOST * calm.change:
+    def back(self) -> LeastMoved | None:
+        """The state to go back to after a sweep that broke a belief; None if the one before the sweep will do."""
+        least = self._least
+        if least is None or not self._last > _LOST * least.change:
             return None
-        # it is left by a shorter step now, so that what it was left by before says nothing any more
-        self._calm = calm._replace(step=0.5 * calm.step, change=np.inf)
+        # the run leaves it with a shorter step now, so its old change is no longer comparable
+        self._least = least._replace(step=0.5 * least.step, change=np.inf)
         self._last = 0.0
-        return calm
+        return least

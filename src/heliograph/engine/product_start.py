@@ -1,8 +1,8 @@
 # pyright: basic
 """The start of a run with a table of products whose unknowns are alike under a change of signs: one side is drawn aside.
 
-Where the a and b of a table of products are centred at 0, so is all that the products tell them, and a run would stay between
-its equal modes, or leave no distribution at all. So a value for every a is drawn from its own distribution, and the first
+Where the a and b of a table of products are centred at 0, so are all messages of the products to them, and a run would stay between
+its equal modes, or end without a distribution. So a value for every a is drawn from its own distribution, and the first
 message to it is around that value, as wide as the distribution itself. It is an ordinary state: the sweeps that follow have the
 same fixed points.
 """
@@ -72,7 +72,7 @@ def _centred(m: Gaussian) -> bool:
 def _tell(tables: Tables, plate: Plate, ends: tuple[Gaussian, Gaussian], value: np.ndarray, times: np.ndarray) -> None:
     """A message around the drawn values, of which all rows of an entry together are as wide as what came in.
 
-    The product itself, where it is joint with them, hears how wide it is: otherwise the block would have no distribution.
+    The product itself, where it is joint with them, gets a message of that width: otherwise the block would have no distribution.
     """
     a, b = ends
     precision = 1.0 / (a.variance * times)

@@ -37,7 +37,7 @@ from heliograph.numerics.blas_threads import one_blas_thread
 
 __all__ = ["Run"]
 
-_ASKING = 0.8  # of the time that a run has, in which black boxes are asked: the rest is for sweeps that settle
+_ASKING = 0.8  # of the time of a run, during which oracles are asked: the rest is for sweeps that converge
 _AT_REST = 5  # sweeps without change in which some messages could not be computed: they never will be
 _VISITS = 50  # groups of elements, at the least, after each of which blocks are solved in the sequential schedule
 _VISITS_COST = 1e9  # operations that may be spent on them in a sweep before elements are visited in groups
@@ -158,7 +158,7 @@ class Run:
             moved = moved._replace(broken=True)
         elif self._older is not None and change <= max(self._limit, 4.0 * self._exchange.counts.noise):
             to_go = self._to_go(beliefs, self._before, self._older, moved)
-            if pace.damping:  # the beliefs are at rest with damping; would they be without?
+            if pace.damping:  # the beliefs have settled with damping; would they without?
                 change = max(change, self._undamped_change(beliefs))
         info = self._info(sweep, moved, change, to_go, start)
         self.trace.sweeps.append(info)
@@ -177,15 +177,15 @@ class Run:
         return info, self._is_last(info)
 
     def _undo(self) -> None:
-        """After a sweep that broke a belief: shorten the step, and go back further where the state before it was far out."""
-        calm = self._retreat.back() if self._pace.adaptive else None
-        if calm is None:
+        """Shorten the step after a sweep that broke a belief, and go back further if the state before it was already far out."""
+        rest = self._retreat.back() if self._pace.adaptive else None
+        if rest is None:
             self._pace.failed()
             return
-        self._pace.back_to(calm.step)
-        self.tables.restore(calm.sent, copy=self._sequential)
-        self._before, self._older, self._judged = calm.beliefs, None, calm.beliefs
-        self._heading.restart(calm.beliefs)
+        self._pace.back_to(rest.step)
+        self.tables.restore(rest.sent, copy=self._sequential)
+        self._before, self._older, self._judged = rest.beliefs, None, rest.beliefs
+        self._heading.restart(rest.beliefs)
 
     def _jump(self) -> bool:
         """Go to the state that the last sweeps are heading for, if it is time and every belief is a distribution there."""

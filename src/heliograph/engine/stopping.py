@@ -1,4 +1,4 @@
-"""Stopping rules: questions about the record of a sweep, combined with ``|`` and ``&``; and when questions are asked in vain."""
+"""Stopping rules, predicates on the record of a sweep that combine with ``|`` and ``&``; and whether asking oracles still helps."""
 
 from __future__ import annotations
 
@@ -81,26 +81,24 @@ def after_seconds(seconds: float) -> StopRule:
 
 
 def _check_positive(rule: str, what: str, value: object) -> None:
-    """A rule that can never hold, or always does, is a slip."""
+    """Refuse a rule that can never hold, or always holds."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) > 0:
         raise ModelError(f"{rule} takes a positive number of {what}, not {in_words(value)}")
 
 
-# ---- questions in vain -----------------------------------------------------------------------------------------------
-_SWEEPS = 20  # at the least since the calmest
-_QUESTIONS = (
-    100  # at the least in them: fewer are no price (both numbers were chosen after |X @ w| had asked 3,241 times)
-)
-_CALMER = 0.1  # of the change of the calmest sweep: one that falls by less in twenty sweeps asks for hundreds more (chosen so, too)
+# ---- asking in vain --------------------------------------------------------------------------------------------------
+_SWEEPS = 20  # at the least, since the sweep that moved the beliefs least
+_QUESTIONS = 100  # questions in them, at the least (both numbers were chosen after |X @ w| had asked 3,241 times)
+_CALMER = 0.1  # of the least change: one that falls by less in twenty sweeps takes hundreds more (chosen likewise)
 
 
 class InVain:
-    """Counts questions before and since the sweep that moved the beliefs least; none is in vain where all are `wanted`.
+    """Counts questions to oracles before and since the sweep that moved the beliefs least; with `wanted` none counts as in vain.
 
-    Beliefs that never come to rest meet new messages in every sweep, and ask on and on. Where EP has no fixed point in reach (two
-    solutions that differ by a sign, and a start half-way between them), messages that come in improper have nothing to be learned
-    from: a run of 200 sweeps asks thousands of times and ends where it began. It ends once it has asked more since its calmest
-    sweep than before it.
+    A run that does not converge meets new messages in every sweep, and asks about them. Where EP has no fixed point in reach (two
+    solutions that differ by a sign, and a start half-way between them), and incoming messages are improper, nothing can be
+    learned: a run of 200 sweeps asks thousands of times and ends where it began. It ends once it has asked more questions since
+    the sweep that moved it least than before.
     """
 
     def __init__(self, wanted: bool = False) -> None:

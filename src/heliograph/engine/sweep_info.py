@@ -8,7 +8,9 @@ import numpy as np
 
 __all__ = ["AHEAD", "Invocation", "SweepInfo"]
 
-_FRESH_DRAWS = 4.0  # two sweeps' draws differ by twice the noise of one on average; twice that is no progress any more
+_FRESH_DRAWS = (
+    4.0  # draws of two sweeps differ by twice the noise of one on average; a change below twice that is no progress
+)
 AHEAD = 10.0  # the limit on one sweep's change, by which the beliefs may still move in all sweeps to come
 
 
@@ -36,7 +38,7 @@ class SweepInfo(NamedTuple):
     tolerated: float = np.inf  # nats of posterior error that the run tolerates
     hidden: bool = False  # the noise of the oracle hides whether the beliefs have settled
     n_shortened: int = 0  # messages of which only a part was sent, so that no belief lost too much of its precision
-    in_vain: int = 0  # questions since the calmest sweep, where more would bring the beliefs no nearer to rest
+    in_vain: int = 0  # questions since the sweep of least change, where asking more would not help the run converge
 
     @property
     def noise_floor(self) -> float:

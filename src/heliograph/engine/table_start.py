@@ -1,8 +1,8 @@
-"""The start of a run with unknown tables: rows that begin alike would stay alike, so each is given a taste of its own.
+"""The start of a run with unknown tables: rows that begin alike would stay alike, so each begins with a distribution of its own.
 
 Every row draws a distribution over the child's categories from the run's seed, and the first messages are the counts that
 the observations would have under these rows. Rows whose priors differ are left as they are. Where a large table's parents are
-drawn from several distributions (the documents of a topic model), these are clustered, and each row takes to one of the clusters
+drawn from several distributions (the documents of a topic model), these are clustered, and each row begins at one of the clusters
 (docs/decisions/0049).
 """
 
@@ -19,7 +19,7 @@ from heliograph.numerics.k_means import k_means
 
 __all__ = ["start_tables"]
 
-_RANDOM = 0.2  # of a cluster's taste that is drawn: clusters may be alike, and none should hold a category impossible
+_RANDOM = 0.2  # share of a cluster's distribution that is drawn: clusters may be equal, and none may exclude a category
 _MOST_NUMBERS = 2e7  # frequencies of categories in documents that are clustered; beyond, some documents are
 
 

@@ -42,7 +42,7 @@ class Tables:
         self._total: dict[int, Family] = {}  # node -> product of all messages, made when asked for
         self._meets: dict[int, list[tuple[Plate, str]]] = {n.position: [] for n in graph.nodes}
         self._observed: dict[tuple[int, str], Family] = {}
-        self.state = object()  # another one after every change, by which a block sees whether it was told anything new
+        self.state = object()  # a new object after every change, by which a block sees whether any message is new
         for plate in graph.plates:
             for port, edge in plate.edges.items():
                 self._meets[edge.node].append((plate, port))

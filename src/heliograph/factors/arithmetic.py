@@ -102,7 +102,7 @@ class _OfConstant(Factor):
     how: ClassVar = {"x": "closed form", "out": "closed form"}
     ignores_own = ("x", "out")
 
-    def _heard(self, to: str, incoming: Incoming) -> tuple[Family, np.ndarray]:
+    def _other(self, to: str, incoming: Incoming) -> tuple[Family, np.ndarray]:
         """The other end's message, and the constant."""
         return as_message(self, incoming, "x" if to == "out" else "out"), as_data(self, incoming, "constant")
 
@@ -114,12 +114,12 @@ class Scale(_OfConstant):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The other end's message, stretched or pulled back."""
-        m, c = self._heard(to, incoming)
+        m, c = self._other(to, incoming)
         return _algebra(m).stretch(m, c) if to == "out" else _pull(m, c)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of ``m_x(x) m_out(constant x)``."""
-        x, c = self._heard("out", incoming)
+        x, c = self._other("out", incoming)
         return _pulled_overlap(x, as_message(self, incoming, "out"), c)
 
 
@@ -130,12 +130,12 @@ class Shift(_OfConstant):
 
     def message(self, to: str, incoming: Incoming, power: float = 1.0) -> Family:
         """The other end's message, moved there or back."""
-        m, c = self._heard(to, incoming)
+        m, c = self._other(to, incoming)
         return _algebra(m).move(m, c if to == "out" else -c)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log`` of the integral of ``m_x(x) m_out(x + constant)``."""
-        x, c = self._heard("out", incoming)
+        x, c = self._other("out", incoming)
         return _algebra(x).moved_overlap(x, c, as_message(self, incoming, "out"))
 
 

@@ -1,4 +1,4 @@
-"""What every factor is: ports, and for each port the message it sends, as a pure function of what comes in.
+"""The base class of factors: ports, and for each port the message that is sent to it, a pure function of the incoming messages.
 
 A factor is one node of the graph, used for a whole plate at once. It never sees the graph. Ask it directly:
 ``factor.message(to, incoming)``, ``factor.belief(to, incoming)``, ``factor.log_z(incoming)``, where `incoming` maps
@@ -41,16 +41,18 @@ class Factor:
     families: ClassVar[dict[str, tuple[type[Family], ...]]] = {}  # port -> families it takes; () for data only
     how: ClassVar[dict[str, str]] = {}  # port -> how its message is computed: "closed form", "quadrature", ...
     data_ranks: ClassVar[dict[str, int]] = {}  # data port -> trailing axes of one value (0 for numbers)
-    ignores_own: ClassVar[tuple[str, ...]] = ()  # ports whose message does not look at what came in there
-    exact_given: ClassVar[dict[str, tuple[str, ...]]] = {}  # port -> ports of which a known one makes it ignore its own
+    ignores_own: ClassVar[tuple[str, ...]] = ()  # ports whose message does not depend on what came in there
+    exact_given: ClassVar[
+        dict[str, tuple[str, ...]]
+    ] = {}  # port -> ports; once one of them is known, the message does not depend on what came in at its own port
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
     partial: bool = False  # a black box that may say of its inputs that they are impossible
-    begins: ClassVar[bool] = False  # whether there is a rule to begin a run by (`mean_field`); seen by itself
+    begins: ClassVar[bool] = False  # whether the class has a rule for first messages (`mean_field`); set automatically
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 
     @property
     def parts(self) -> Mapping[str, np.ndarray] | None:
-        """The part that each entry of a node belongs to, by port, where a factor joins entries of its own; None for all others."""
+        """The connected part that each entry belongs to, by port, for factors that join entries; None for all others."""
         return None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -58,7 +60,7 @@ class Factor:
         if "families" in vars(cls) and "ports" not in vars(cls):
             cls.ports = tuple(cls.families)
         cls.begins = cls.mean_field is not Factor.mean_field
-        if not cls.learns:  # what a black box fails at, its oracle says itself, row by row
+        if not cls.learns:  # the oracle of a black box reports failures itself, row by row
             for name in ("message", "belief", "log_z", "mean_field"):
                 if name in vars(cls):
                     setattr(cls, name, isolated(vars(cls)[name]))
@@ -88,8 +90,8 @@ class Factor:
     def log_z_slopes(self, incoming: Incoming) -> dict[str, np.ndarray] | None:
         """The derivatives of `log_z` by the numbers at data ports, row by row; None where a factor has no formula for them.
 
-        They are expectations under the tilted distribution, so that the integral that gives `log_z` gives all of them. Ports
-        that are not named are those that it has no formula for.
+        They are expectations under the tilted distribution, so one integral gives `log_z` and all of them. Ports without a
+        formula are left out.
         """
         return None
 

@@ -71,7 +71,7 @@ class ChosenProbability(Factor):
         return np.stack(means), np.stack(totals)
 
     def _tilted(self, incoming: Incoming) -> _Tilted:
-        """What all directions share, the latest one again where the messages are the same."""
+        """The part that all directions share; the latest one is reused if the messages are the same."""
         messages = [as_message(self, incoming, port) for port in self.ports]
         arrays = [a for m in messages for a in (*m.naturals, *(() if m.point is None else (m.point,)))]
         before = [] if self._latest is None else self._latest[0]

@@ -53,7 +53,7 @@ class Positive(Factor):
         step = soft_step(np.clip(m / sd, -_FARTHEST, _FARTHEST), odds, mass=False)
         tilt = Tilt(step.log_mass, sd * step.mean, step.variance, step.pull / sd, -step.loss / v)
         shift, precision = gaussian_site(m, v, tilt)
-        # the indicator has no slope or bend where a point mass is: what it says of one is nothing
+        # away from its step the indicator is flat, so its message to a point mass is uniform
         if not np.all(proper):
             s, t = x.naturals
             sign = np.sign(odds)
@@ -186,7 +186,7 @@ class _Parts:
         good = np.where(hard, self.inside, self.proper)
         logs = [np.where(good, _weighted(w, part[0]), 0.0) for w, part in zip((no, yes, no), self.parts, strict=True)]
         log_z = np.logaddexp(np.logaddexp(logs[0], logs[2]), logs[1])
-        good = good & np.isfinite(log_z)  # nothing is left of a contradiction: no message
+        good = good & np.isfinite(log_z)  # a contradiction has no message
         safe = np.where(good, log_z, 0.0)
         w = [np.where(good, np.exp(l - safe), 0.0) for l in logs]
         means = [np.where(good, part[1], 0.0) for part in self.parts]
@@ -216,7 +216,7 @@ def _exp(x: np.ndarray) -> np.ndarray:
 
 
 def _weighted(log_weight: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
-    """Their sum, where a weight of 0 wins over a mass that is infinite."""
+    """The weighted sum of masses, where a weight of 0 times an infinite mass is 0."""
     none = np.isneginf(log_weight)
     return np.where(none, -np.inf, np.where(none, 0.0, log_weight) + log_mass)
 

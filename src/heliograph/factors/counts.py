@@ -60,7 +60,7 @@ class BernoulliBeta(Factor):
             return Beta.from_naturals((yes, no))
         a, b = np.where(soft, p.a, 1.0), np.where(soft, p.b, 1.0)
         w, u, _ = self._weights(a, b, np.where(soft, y.naturals[0], 0.0), power)
-        # what E log p and E log(1 - p) gain on those of the cavity, and by that its own logit and gap
+        # the rise of E log p and E log(1 - p) over the cavity's, from which logit and gap follow
         total = digamma_rise(a + b, power)
         first, second = w * digamma_rise(a, power) - total, u * digamma_rise(b, power) - total
         log_centre, gap = raised_centre(np.stack([a, b], axis=-1), np.stack([first, second], axis=-1))

@@ -1,4 +1,4 @@
-"""Labels whose probabilities are a function of a Gaussian number or vector: what such factors share.
+"""Labels whose probabilities are a function of a Gaussian number or vector: the base classes of such factors.
 
 A subclass of `OfVector` gives the tilt of a cavity for each label; soft labels mix them.
 """

@@ -45,7 +45,7 @@ class LogisticBernoulli(OfScore):
         if power == 1.0 and z.point is None and y.point is not None:
             label = 2.0 * y.point - 1.0
             tau = z.naturals[1]
-            # the way of every sweep of a logistic regression; NaN, a label that is missing, survives a sum of squares
+            # the fast path of a logistic regression; a missing label is NaN, which a sum of squares shows
             if np.vdot(label, label) == label.size and tau.min(initial=1.0) > 0:
                 v = 1.0 / tau
                 if tau.ndim == 1 == label.ndim:

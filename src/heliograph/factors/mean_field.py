@@ -1,4 +1,4 @@
-"""Pieces of the rules by which factors begin a run (`Factor.mean_field`): expected precisions, and what squares say of them."""
+"""Parts of the rules for first messages (`Factor.mean_field`): expected precisions, and messages to them from squares."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_expected_noise(other: Gaussian, tau: Expected) -> Gaussian:
 
 
 def precision_from_squares(x: Gaussian, mean: Gaussian, tau: Expected) -> Gamma:
-    """What the expected square of ``x - mean`` says of the precision, as if it were known; nothing beside a uniform end.
+    """The message to the precision from the expected square of ``x - mean``; uniform beside a uniform end.
 
     Under the expected precision t and messages that make the difference N(d, s), its mean is ``d / (1 + s t)`` and its variance
     ``s / (1 + s t)``.
@@ -64,7 +64,7 @@ class Component(NamedTuple):
     tau: Expected
     log_tau: np.ndarray  # E log precision
     square: np.ndarray  # E (x - mean)^2
-    known: np.ndarray  # bool: all of them exist
+    known: np.ndarray  # bool: whether all of them exist
 
 
 def component(x: Gaussian, mean: Gaussian, precision: Gamma) -> Component:

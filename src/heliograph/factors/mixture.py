@@ -1,7 +1,7 @@
 """A category chooses which Gaussian component is seen: ``x ~ N(mean_k, 1 / precision_k)`` if s = k.
 
 Each component is a `GaussianPrecision` factor of its own; its log evidence, weighted with the probability of s, says
-how likely it is the one. A component's parameters then hear of x with that probability, and of nothing otherwise.
+how likely it is the one. The messages to its parameters are mixed with that probability.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ class Mixture(Factor):
         precision = "precision" if self.one_precision else f"precision{k}"
         return [(port, port) for port in (f"mean{k}", precision)]
 
-    def heard(self, k: int, inner: str, incoming: Incoming) -> Gaussian:
-        """What component k would tell its mean, were it the one."""
+    def message_if_chosen(self, k: int, inner: str, incoming: Incoming) -> Gaussian:
+        """The message of component k to its mean, if k is chosen."""
         given = self._read(incoming)
         target = given.means[k]
         gap, variance, gain = _part(given, k, target, given.x)
@@ -240,12 +240,12 @@ def _to_precision(given: _Given, components: list[int]) -> Gamma:
     p = given.probability[..., components]
     rest = [j for j in range(given.probability.shape[-1]) if j not in components]
     silent = np.stack([given.tilts[k].silent for k in components], axis=-1)
-    heard = (given.valid & ~own.is_point)[..., None] & ~silent & (p > 0)
-    soft = heard.any(axis=-1)
+    informed = (given.valid & ~own.is_point)[..., None] & ~silent & (p > 0)
+    soft = informed.any(axis=-1)
     a, b = np.where(soft, own.naturals[0] + 1.0, 1.0), np.where(soft, own.naturals[1], 1.0)
     before, gap_before = (a / b)[..., None], digamma_gap(a)[..., None]
-    mean = np.where(heard, np.stack([given.tilts[k].mean for k in components], axis=-1), before)
-    gap = np.where(heard, np.stack([given.tilts[k].log_gap for k in components], axis=-1), gap_before)
+    mean = np.where(informed, np.stack([given.tilts[k].mean for k in components], axis=-1), before)
+    gap = np.where(informed, np.stack([given.tilts[k].log_gap for k in components], axis=-1), gap_before)
     p, mean, gap = (
         np.concatenate([part, last], axis=-1)
         for part, last in (

@@ -44,8 +44,8 @@ class Multinomial(Factor):
         """``log`` of the probability of the counts."""
         p, counts, missing = self._read(incoming)
         constant = power * (gammaln(counts.sum(axis=-1) + 1.0) - gammaln(counts + 1.0).sum(axis=-1))
-        told = Dirichlet.from_naturals((p.naturals[0] + power * counts,))
-        rise = np.where(told.proper, told.log_normaliser() - np.where(p.proper, p.log_normaliser(), 0.0), np.inf)
+        belief = Dirichlet.from_naturals((p.naturals[0] + power * counts,))
+        rise = np.where(belief.proper, belief.log_normaliser() - np.where(p.proper, p.log_normaliser(), 0.0), np.inf)
         if p.point is not None:
             at = np.where(p.is_point[..., None], p.point, 1.0)
             rise = np.where(p.is_point, power * xlogy(counts, at).sum(axis=-1), rise)

@@ -1,7 +1,7 @@
 """A category chooses which of several factors holds: ``f_k(parents_k, x)`` if s = k, whatever the factors are.
 
-Each component is a factor of its own. Its log Z, weighted with the probability of s, says how likely it is the one; its
-parents then hear of x what it would tell them, with that probability, and nothing otherwise.
+Each component is a factor of its own. Its log Z, weighted with the probability of s, says how likely it is the one; the
+messages to its parents are mixed with that probability.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OneOf(Factor):
     """``f_k`` where ``s = k``, for K factors with one child.
 
     s is a Categorical, or a Bernoulli of two components that chooses component 1 when it is 1. Where a component that s may
-    choose has an uniform or improper parent, or its log Z is infinite, there is no normalisable tilted distribution, and the
+    choose has a uniform or improper parent, or its log Z is infinite, there is no normalisable tilted distribution, and the
     messages are uniform.
 
     Parameters
@@ -85,11 +85,11 @@ class OneOf(Factor):
             return _to_selector(given)
         cavity = as_message(self, incoming, to).broadcast_to(given.valid.shape)
         mine = [(k, inner) for k, wire in enumerate(self.wires) for inner, port in wire.items() if port == to]
-        heard = [self._sent(k, inner, given).broadcast_to(given.valid.shape) for k, inner in mine]
+        messages = [self._sent(k, inner, given).broadcast_to(given.valid.shape) for k, inner in mine]
         shares = [np.where(given.valid, given.probability[..., k], 0.0) for k, _ in mine]
         silent = [k for k in range(self.n) if k not in {k for k, _ in mine}]
         rest = np.where(given.valid, given.probability[..., silent].sum(axis=-1), 1.0)
-        return blended(cavity, heard, shares, rest)
+        return blended(cavity, messages, shares, rest)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """``log sum_k P(s = k) Z_k`` over the components' own normalisers; infinite where one diverges."""
@@ -100,7 +100,7 @@ class OneOf(Factor):
         return np.where(given.valid, np.where(possible, total, -np.inf), np.inf)
 
     def mean_field(self, to: str, incoming: Incoming, beliefs: Incoming) -> Family | None:
-        """What each component would begin with, to the power of its probability: proper, where theirs is."""
+        """The message that each component would begin with, to the power of its probability; proper where theirs is."""
         if to == "s":
             return self.message(to, incoming)
         given = self._read(incoming)
@@ -133,8 +133,8 @@ class OneOf(Factor):
         factor, wire = self.components[k], self.wires[k]
         return [(port, inner) for inner, port in wire.items() if inner != factor.child]
 
-    def heard(self, k: int, inner: str, incoming: Incoming) -> Family:
-        """What component k would tell one of its parents, were it the one."""
+    def message_if_chosen(self, k: int, inner: str, incoming: Incoming) -> Family:
+        """The message of component k to one of its parents, if k is chosen."""
         return self._sent(k, inner, self._read(incoming))
 
     def probabilities(self, incoming: Incoming) -> np.ndarray:
@@ -207,7 +207,7 @@ def _to_selector(given: _Given) -> Family:
 
 
 def _raised(m: Any, power: np.ndarray) -> Any:
-    """A message to a power of its own in every row; what is a point mass is left out of it."""
+    """A message to a power of its own in every row; rows that are point masses are left out."""
     plain = tuple(a * power.reshape(power.shape + (1,) * rank) for a, rank in zip(m.naturals, m.ranks, strict=True))
     return m.from_naturals(plain)
 

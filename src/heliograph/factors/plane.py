@@ -1,7 +1,7 @@
 """Algebra of vector Gaussian messages that several factors share; the scalar one is in `line.py`.
 
-All in natural parameters (shift h, precision matrix P). Where a sum of precision matrices is singular (both messages
-say nothing about a direction), the pseudo-inverse gives the message that says nothing about it either.
+All in natural parameters (shift h, precision matrix P). Where a sum of precision matrices is singular (neither message
+has information about a direction), the pseudo-inverse gives a message without information about it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def vector_add_noise(m: MultivariateGaussian, covariance: np.ndarray) -> Multiva
     known = (p != 0).any(axis=(-2, -1))
     root = np.linalg.cholesky(covariance)
     inner = np.eye(n) + np.swapaxes(root, -1, -2) @ p @ root
-    # what has overflowed is no divergence: it has no answer
+    # an overflow is not a divergence: it has no answer
     lost = np.asarray(~np.isfinite(inner).all(axis=(-1, -2)) | ~np.isfinite(grow).all(axis=(-1, -2)))
     finite = positive_definite(inner) & ~lost
     safe = np.where(finite[..., None, None], grow, np.eye(n))

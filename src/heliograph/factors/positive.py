@@ -72,8 +72,10 @@ class Log(Factor):
         if to == "out":
             return Exp().message("z", turned)
         belief = Exp().belief("out", turned)
-        told = turned["out"]
-        nothing = ~belief.is_point & (belief.naturals[0] == told.naturals[0]) & (belief.naturals[1] == told.naturals[1])
+        message = turned["out"]
+        nothing = (
+            ~belief.is_point & (belief.naturals[0] == message.naturals[0]) & (belief.naturals[1] == message.naturals[1])
+        )
         return Gamma.uniform(x.shape).where(nothing, belief / x)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:

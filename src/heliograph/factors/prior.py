@@ -16,7 +16,7 @@ __all__ = ["Prior", "log_overlap"]
 
 
 def log_overlap(a: Family, b: Family) -> np.ndarray:
-    """``log`` of the integral of the product of two messages, each normalised where it can be; infinite if it is.
+    """``log`` of the integral of the product of two messages, each normalised where it can be; infinite where it diverges.
 
     >>> from heliograph.families import Gaussian
     >>> float(log_overlap(Gaussian(0.0, 1.0), Gaussian(0.0, 1.0)))  # N(0; 0, 2)

@@ -1,6 +1,6 @@
-"""One bad row costs that row: what every factor's methods do with numbers that are not numbers.
+"""Bad rows stay alone: the methods of factors give NaN in rows that overflow, and are right in all others.
 
-Overflow, 0 / 0 and the like are no events here: they make a row infinite or NaN, and such a row is no answer. It leaves
+Overflow, 0 / 0 and the like raise no warning here: they make a row infinite or NaN, and such a row is no answer. It leaves
 the factor as NaN in all of its natural parameters, which the engine skips, counts and names.
 """
 
@@ -44,7 +44,7 @@ def _finite(m: Family) -> bool:
     """Whether all natural parameters are numbers, and not so large that a sum of their products overflows."""
     first, last = m.naturals[0], m.naturals[-1]
     if first.ndim == 1 and first.shape == last.shape:
-        return isfinite(first.dot(last))  # 0 times infinity is NaN: neither hides the other
+        return isfinite(first.dot(last))  # 0 times infinity is NaN, so no infinity is lost
     return all(isfinite(np.vdot(a, a)) for a in m.naturals)
 
 

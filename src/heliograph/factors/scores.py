@@ -1,4 +1,4 @@
-"""Likelihoods of one Gaussian score: what they share, and counts with a logit or a log mean.
+"""Likelihoods of one Gaussian score: their base class, and counts with a logit or a log mean.
 
 A subclass of `OfScore` has a Gaussian port ``z`` and data; it gives the tilt of a cavity, and the rest follows.
 """
@@ -25,7 +25,7 @@ Rows = dict[str, np.ndarray]  # data port -> flat values
 class OfScore(Factor):
     """A likelihood of data given one Gaussian score z; NaN in the last port's data is missing and says nothing.
 
-    An improper cavity gets the uniform message, but where a subclass can do better (`flat`).
+    An improper cavity gets the uniform message, unless a subclass defines `flat`.
     """
 
     powers = True

@@ -86,7 +86,7 @@ def _without_others(k: int, scalars: list[Gaussian], out: MultivariateGaussian) 
         block = p[..., rest, :][..., :, rest] + t[..., rest][..., None] * np.eye(n - 1)
         block = np.where(idle[..., :, None] | idle[..., None, :], np.eye(n - 1), block)
         right = np.where(idle, 0.0, h[..., rest] + s[..., rest])
-        # an uncoupled coordinate does not matter, even where it is not normalisable
+        # an uncoupled coordinate does not matter, even if it cannot be normalised
         free = ~(block - np.eye(n - 1) * np.diagonal(block, axis1=-2, axis2=-1)[..., None]).any(axis=-1) & (cross == 0)
         block = np.where(free[..., None] & np.eye(n - 1, dtype=bool), 1.0, block)
         good = positive_definite(block)

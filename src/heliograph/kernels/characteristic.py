@@ -1,7 +1,7 @@
 """Characteristic functions ``E exp(i t x)`` of messages, in closed form, on the identity, log or logit axis.
 
 With them an embedding is exact instead of moment-matched: ``E cos(t x + b)`` is the real part of
-``exp(i b) E exp(i t x)``. A message has never heard of a frequency, so these live here and not with the families.
+``exp(i b) E exp(i t x)``. Only kernels need them, so they are here and not with the families.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Widths of the kernels: the median heuristic of the paper's appendix, and grids for a selection.
 
-The heuristic looks at the incoming messages only. Selection by leave-one-out or by evidence needs targets and is a
-matter of regression: it takes the kernels of a grid from here (see `heliograph.regression.select`).
+The heuristic looks at the incoming messages only. A selection among the kernels of a grid needs targets and is done elsewhere
+(`heliograph.paper.batch`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from heliograph.engine.blocks.folding import folded_system
 from heliograph.engine.blocks.private import Fold, fold_of, private_nodes
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
-from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of, spoken
+from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of, with_weak_sites
 from heliograph.engine.joint_plates import port_of
 from heliograph.factors import Factor
 from heliograph.families import Family, Gaussian, MultivariateGaussian
@@ -148,7 +148,7 @@ class BlockFactor(Factor):
             said = said._replace(fixed=np.concatenate(places), values=np.concatenate(values))
         solution = self.system.solve(said)
         if solution is None:
-            solution = self.system.solve(spoken(said, self._heaviest))
+            solution = self.system.solve(with_weak_sites(said, self._heaviest))
         if solution is None:
             return None
         mean, variance = self.system.marginals(solution)

@@ -11,7 +11,7 @@ from heliograph.engine.blocks.rows import Rows, take
 from heliograph.families import MultivariateGaussian
 from heliograph.numerics.sparse import TooExpensiveError
 
-__all__ = ["Cavities", "Error", "Sites", "System", "VectorSites", "cavities_of", "spoken"]
+__all__ = ["Cavities", "Error", "Sites", "System", "VectorSites", "cavities_of", "with_weak_sites"]
 
 # of the largest known precision: the precision of sites that no message has reached yet; vectors are not solved carefully
 _HARDLY, _HARDLY_VECTOR = 1e-12, 1e-6
@@ -108,7 +108,7 @@ class System(Protocol):
         ...
 
 
-def spoken(sites: Sites, heaviest: float) -> Sites:
+def with_weak_sites(sites: Sites, heaviest: float) -> Sites:
     """The sites, with a weak precision where no message has arrived yet.
 
     The output of a black box has no prior. Before its first message, whatever depends on it alone (a missing value) has no

@@ -68,13 +68,13 @@ class JointChoice(Factor):
             return self.factor.message(to, alone)
         cavity = incoming[self.port]
         probability = self.factor.probabilities(alone)
-        heard = [
-            (k, self.joined.index(port), self.factor.heard(k, inner, alone))
+        messages = [
+            (k, self.joined.index(port), self.factor.message_if_chosen(k, inner, alone))
             for k in range(self.factor.n)
             for port, inner in self.factor.parents(k)
             if port in self.joined
         ]
-        return _mixed(cavity, probability, heard)
+        return _mixed(cavity, probability, messages)
 
     def log_z(self, incoming: Incoming, power: float = 1.0) -> np.ndarray:
         """The factor's own, of the marginals."""
@@ -133,12 +133,12 @@ class JointChoice(Factor):
 
 
 def _mixed(
-    cavity: MultivariateGaussian, probability: np.ndarray, heard: list[tuple[int, int, Any]]
+    cavity: MultivariateGaussian, probability: np.ndarray, messages: list[tuple[int, int, Any]]
 ) -> MultivariateGaussian:
     d = cavity.dimension
     good, m, v = proper_moments(cavity)
     a, own = np.zeros(m.shape), np.zeros(m.shape)
-    for k, j, said in heard:
+    for k, j, said in messages:
         r = np.where(good, probability[..., k], 0.0)
         s, t = said.naturals
         grow = 1.0 + t * v[:, j, j]

@@ -19,7 +19,7 @@ _APART = 3.0  # whitened distance from a mode, beyond which another start is wor
 _SAME = 1.5  # within which a climb has come to a mode that is known
 _SIDES = 1.6  # widths of the prior from its middle to starts on both sides of one number
 _CORNERS = 1.3  # and to those in the corners of several
-_ALIKE = 10.0  # nats below a mode, at the most, of a mirror image that is climbed from
+_ALIKE = 10.0  # nats: a mirror image no farther below its mode is climbed from
 
 
 def best_point(evaluator: Evaluator) -> Point:

@@ -18,8 +18,8 @@ from heliograph.graph.records import Plate
 __all__ = ["BlockPlate"]
 
 
-_NARROW = 0.01  # of a variance, times the square of that number: what a narrow cavity has
-_WIDE = 1e-6  # of the least known weight: what a site has that is to say next to nothing
+_NARROW = 0.01  # variance of a narrow cavity over the belief's, times the squared number of scalars per site
+_WIDE = 1e-6  # of the least known weight: the precision of a site that stands for no information
 _FEW = 0.12  # base scalars per site, above which a run starts from uniform sites
 
 
@@ -31,7 +31,7 @@ class Narrow(NamedTuple):
 
 
 class BlockPlate(PlateKind):
-    """Messages by `BlockFactor`; the joint belief is solved for once, however many ports are told about it."""
+    """Messages by `BlockFactor`; the joint belief is solved for once for all ports."""
 
     def __init__(self, plate: Plate, factor: BlockFactor) -> None:
         self.plate = plate
@@ -39,7 +39,7 @@ class BlockPlate(PlateKind):
         self._latest: tuple[object, Joint | None] | None = None  # the state of the messages, and the belief under them
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """A block speaks first: the other factors answer to its marginals."""
+        """Send the block's marginals first, because the other factors need them as cavities."""
         joint = self.joint(tables)
         if joint is None:
             self._start_wide(tables)
@@ -49,9 +49,9 @@ class BlockPlate(PlateKind):
                 self._store(tables, port, joint)
 
     def _start_wide(self, tables: Tables) -> None:
-        """Where uniform sites leave no distribution (a product of two unknowns, say), show one that is very wide.
+        """Begin with a very wide distribution where uniform sites leave none, as for a product of two unknowns.
 
-        Otherwise nobody would speak first: the other factors have no answer to a cavity that is none.
+        Without this the run could not begin: other factors send nothing while their cavities are improper.
         """
         factor = self.factor
         weight = _WIDE * min((float(k.weight.min(initial=np.inf)) for k in factor.block.known), default=1.0)
@@ -103,10 +103,10 @@ class BlockPlate(PlateKind):
         return joint
 
     def narrow(self, tables: Tables) -> Narrow | None:
-        """Show the other factors narrow cavities at the means of the belief.
+        """Give the other factors narrow cavities at the means of the belief.
 
         What a factor says of a narrow cavity is its slope and its curvature there: a step of Newton's method, without
-        derivatives. None where there is no belief, or no reason, to start so: sites that are few are better met as they are.
+        derivatives. None where there is no belief, and where sites are few, so that such a start is worse than a uniform one.
         """
         factor, joint = self.factor, self.joint(tables)
         n = factor.n_sites
@@ -127,7 +127,7 @@ class BlockPlate(PlateKind):
             tables.store(self.plate, port, message, None)
         for port, (m, v) in found.items():
             tables.store(self.plate, port, vector_beliefs(m, v), None)
-        self._latest = tables.state, joint  # what a block says does not change what it was told
+        self._latest = tables.state, joint  # sending does not change the incoming messages
         return Narrow(mean, variance / scale)
 
     def sites(self, tables: Tables) -> dict[str, Family]:
@@ -137,7 +137,7 @@ class BlockPlate(PlateKind):
     def _store(self, tables: Tables, port: str, joint: Joint | None) -> None:
         site = tables.others(self.plate, port) if port in self.factor.site_ports else None
         tables.store(self.plate, port, self.factor.answer(port, site, joint), None)
-        self._latest = tables.state, joint  # what a block says does not change what it was told
+        self._latest = tables.state, joint  # sending does not change the incoming messages
 
 
 def _precision_of(site: Family, weight: float) -> Family:

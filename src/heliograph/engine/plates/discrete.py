@@ -21,7 +21,7 @@ __all__ = ["CountsPlate", "DiscretePlate"]
 
 
 class DiscretePlate(PlateKind):
-    """Messages by `DiscreteFactor`; the sums are done once, however many ports are told about them."""
+    """Messages by `DiscreteFactor`; the sums are done once for all ports."""
 
     def __init__(self, plate: Plate, factor: DiscreteFactor) -> None:
         self.plate = plate
@@ -29,7 +29,7 @@ class DiscretePlate(PlateKind):
         self._latest: tuple[dict[str, Family], DiscreteJoint] | None = None  # the sites, and the joint under them
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """A block speaks first: the other factors answer to its marginals."""
+        """Send the block's marginals first, because the other factors need them as cavities."""
         for port in self.factor.site_ports:
             self._store(tables, port)
 
@@ -80,7 +80,7 @@ class CountsPlate(PlateKind):
         )
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
-        """The rows speak first."""
+        """Send the messages of the rows first."""
         for port in self.factor.entries:
             self._store(tables, port, self._to_entries(tables, port))
 
@@ -105,7 +105,7 @@ class CountsPlate(PlateKind):
     def _store(self, tables: Tables, port: str, message: Family) -> None:
         known = self._latest is not None and self._latest[0] is tables.state
         tables.store(self.plate, port, message, None)
-        if known and self._latest is not None:  # what is known of the rows does not hang on what was said of it
+        if known and self._latest is not None:  # the beliefs of the rows do not depend on what this plate sends
             self._latest = tables.state, self._latest[1]
 
     def _counts(self, tables: Tables, port: str) -> np.ndarray:

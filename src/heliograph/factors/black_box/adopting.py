@@ -1,4 +1,4 @@
-"""Operators that users hand in: whose they are, and whether what they reply is a reply."""
+"""Operators that users hand in: which factor they belong to, and checks of their replies."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _OWNERS: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDicti
 def adopt(operator: Any, factor: Any) -> None:
     """Note that what the operator learns is of this factor's function; raise where it has learned another's.
 
-    One without the property `empty` keeps nothing, as far as anybody knows, and may serve any factor.
+    An operator without the property `empty` is taken to learn nothing, and may serve any factor.
     """
     if not hasattr(operator, "empty"):
         return
     try:
         owner = _OWNERS.get(operator)
-    except TypeError:  # it cannot be referred to weakly, or has no hash: nobody can say whose it is
+    except TypeError:  # no weak reference or no hash is possible: its factor cannot be recorded
         return
     known = None if owner is None else owner()
     if known is not None and known is not factor and not operator.empty:

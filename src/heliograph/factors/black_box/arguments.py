@@ -17,7 +17,7 @@ __all__ = ["bound"]
 
 
 class Called(Protocol):
-    """What is read of a factor here."""
+    """The part of a factor that is used here."""
 
     name: ClassVar[str]
     sampler: Sampler

@@ -21,7 +21,7 @@ _ROWS = 8  # of a direction
 
 
 class Predicted(NamedTuple):
-    """A call of which some rows were predicted, and nobody said how well."""
+    """A call of which some rows were predicted without a stated error."""
 
     factor: Any  # a BlackBox
     to: str

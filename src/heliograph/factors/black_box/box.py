@@ -13,7 +13,7 @@ from heliograph.errors import FactorError, ModelError, UnsupportedError
 from heliograph.factors.base import Factor, Incoming
 from heliograph.factors.black_box.adopting import adopt, checked
 from heliograph.factors.black_box.arguments import bound
-from heliograph.factors.black_box.checking import Conduct
+from heliograph.factors.black_box.checking import FunctionRecord
 from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls
 from heliograph.factors.black_box.reporting import Account, FactorReport, draw, report_of
@@ -43,7 +43,7 @@ class BlackBox(Factor):
         self.sampler = sampler
         self.dimension = dimension
         self.oracle = oracle
-        self._automatic = AutomaticOracle()  # what answers where no oracle is named: it remembers what it measured
+        self._automatic = AutomaticOracle()  # the oracle if none is named, which remembers what it measured
         if unknown := [p for p in data_ranks or {} if p not in sampler.inputs]:
             raise ModelError(f"factor {sampler.name!r} has no inputs {unknown}; data_ranks may name {sampler.inputs}")
         # a built-in factor holds these for its class, a black box for itself
@@ -59,7 +59,9 @@ class BlackBox(Factor):
         self.operators: dict[str, Any] = {}  # key -> operator, shared by every model that uses this factor
         # inputs that came as one vector -> the operators that learned this form of the factor (`joint`)
         self.form_operators: dict[tuple[str, ...], dict[str, Any]] = {}
-        self.conducts: dict[tuple[str, ...], Conduct] = {}  # what the function did, by such forms
+        self.function_records: dict[
+            tuple[str, ...], FunctionRecord
+        ] = {}  # what is known of the function, by such forms
         self.form: tuple[str, ...] = ()  # the inputs of this form
         self.partial = sampler.impossible is not None
         self.root: BlackBox = self  # the user's own box, of which this may be a form: costs are counted there
@@ -182,9 +184,9 @@ class BlackBox(Factor):
     def forget(self) -> None:
         """Forget everything that was learned, and the counts."""
         self.operators, self.form_operators, self._automatic = {}, {}, AutomaticOracle()
-        self.conducts = {
-            form: c for form, c in self.conducts.items() if c.read is not None
-        }  # what was seen is still true
+        self.function_records = {
+            form: c for form, c in self.function_records.items() if c.read is not None
+        }  # the function itself has not changed
         self.seen, self.account = {}, Account()
         self.n_asked = self.n_messages = self.n_evaluations = 0
 
@@ -269,10 +271,10 @@ class BlackBox(Factor):
         )
 
     def _check(self, incoming: Incoming) -> None:
-        """The function must be what its signature says, and what it was when its messages were learned."""
+        """Check that the function is what its signature says, and the same as when its messages were learned."""
         learned = any(not getattr(operator, "empty", True) for operator in self.operators.values())
-        conduct = self.root.conducts.setdefault(self.form, Conduct())
-        self.n_evaluations += conduct.check(self.sampler, incoming, learned)
+        record = self.root.function_records.setdefault(self.form, FunctionRecord())
+        self.n_evaluations += record.check(self.sampler, incoming, learned)
 
     def _refuse_power(self, power: float) -> None:
         if power != 1.0:

@@ -1,4 +1,4 @@
-"""Whether a function is what its factor takes it for: it is called at a few places before its first message.
+"""Checks of a user's function: it is called at a few places before its first message.
 
 Each sample must have its own value, whatever the others are; a function without an ``rng`` must not draw, and one with an
 ``rng`` must draw from that alone, a number of its own for each sample. Mistakes of this kind leave every shape right and every
@@ -21,10 +21,10 @@ from heliograph.families import Family
 from heliograph.oracles import Sampler
 from heliograph.oracles.calling import as_array, call, show
 
-__all__ = ["Conduct", "Witness"]
+__all__ = ["FunctionRecord", "Witness"]
 
-_PLACES = 4  # a function that draws differs at the first already
-_COPIES = 8  # of one sample: all alike by chance, in each of `_CALLS` calls, are 1e-7 and less
+_PLACES = 4  # a function that draws shows it at the first of them
+_COPIES = 8  # of one sample: the chance that all are equal in each of `_CALLS` calls is below 1e-7
 _CALLS = 4
 _DRAWS = 128  # of one place, beside as many of another
 _FAR = 7.0  # standard errors between two means
@@ -32,7 +32,7 @@ _NOISE = 1e-6  # of the spread of values: sums in another order, by other thread
 _SOLVER = (
     1e-2  # of the spread: a solver that adapts its steps to all samples errs by less, a mean of the samples by more
 )
-_ULPS = 16  # rounding of the values themselves, in their own precision
+_ULPS = 16  # times the rounding of the values in their own precision
 
 
 class Witness(NamedTuple):
@@ -44,8 +44,8 @@ class Witness(NamedTuple):
 
 
 @dataclass
-class Conduct:
-    """What is known of one function: what it gave at a few places when its messages were learned, and what it read there."""
+class FunctionRecord:
+    """What is known of one function: its values at a few places when messages were learned, and the numbers that it reads."""
 
     witness: Witness | None = None
     read: dict[str, bytes] | None = (
@@ -53,7 +53,7 @@ class Conduct:
     )
 
     def check(self, sampler: Sampler, incoming: Mapping[str, Any], learned: bool) -> int:
-        """Raise `FactorError` where the function is not what it was, or never was one; the samples that it was called with.
+        """Raise `FactorError` where the function has changed, or is none of its arguments; return the number of samples used.
 
         A function that was seen is called again only if numbers that it reads have changed. `learned` says whether anything
         has been learned that could be wrong now.
@@ -77,12 +77,12 @@ class Conduct:
         unknown = [p for p in sampler.inputs if isinstance(incoming[p], Family)]
         spent += check_log_density(sampler, places, unknown) if loaded is None else 0
         self.witness = loaded or Witness(places, one, sampler.stochastic)
-        own = changed(before, numbers_read(sampler.function))  # a count of its calls, for example
+        own = changed(before, numbers_read(sampler.function))  # it reads a count of its own calls, for example
         self.read = {name: digest for name, digest in before.items() if name not in own}
         return spent
 
     def _compare(self, sampler: Sampler, witness: Witness, names: list[str]) -> int:
-        """Look again at a function some of whose numbers have changed; the number of samples."""
+        """Call a function again because numbers that it reads have changed; return the number of samples."""
         now, _, spent = _values(sampler, witness.places, 0)
         _refuse_other(sampler.name, witness, now, True, f" ({', '.join(names[:3])} changed)")
         self.read = numbers_read(sampler.function)
@@ -102,7 +102,7 @@ def _refuse_other(name: str, witness: Witness, now: np.ndarray, learned: bool, w
     k = int(np.argmax(gap.max(axis=1)))
     was, given = (np.array2string(a[k].squeeze(), precision=6, threshold=8) for a in (witness.values, now))
     what = f"factor {name!r} is not the function whose messages were learned{why}: at {show(witness.places, k)} it gave {was}"
-    if witness.stochastic:  # the same law may be drawn from in another way
+    if witness.stochastic:  # the same distribution may be drawn from in another way
         warnings.warn(
             f"{what} by one seed, and gives {given}; unless only the way of drawing changed, its messages are wrong: "
             "call .forget()",
@@ -144,7 +144,7 @@ def _values(sampler: Sampler, places: Mapping[str, np.ndarray], seed: int) -> tu
     several = given if sampler.more and isinstance(given, tuple | list) else (given,)
     outputs = [as_array(sampler.name, a) for a in several]
     if any(a.dtype.kind not in "fiub" or a.shape[:1] != (n,) for a in outputs):
-        return np.zeros((n, 0)), 0.0, n  # no values: the oracle says in which way
+        return np.zeros((n, 0)), 0.0, n  # there are no values; the oracle reports the reason
     rounding = max((float(np.finfo(a.dtype).eps) for a in outputs if a.dtype.kind == "f"), default=0.0)
     return np.concatenate([a.reshape(n, -1).astype(float) for a in outputs], axis=1), rounding, n
 
@@ -152,7 +152,7 @@ def _values(sampler: Sampler, places: Mapping[str, np.ndarray], seed: int) -> tu
 def _gap(
     a: np.ndarray, b: np.ndarray, rounding: float = float(np.finfo(float).eps), of: np.ndarray | None = None
 ) -> np.ndarray:
-    """How far values are apart, in units of their spread (that of more samples, if given), and beyond what rounding does."""
+    """The distance of two sets of values in units of their spread (or that of more samples), less what rounding explains."""
     both = np.concatenate([a, b] if of is None else [a, b, of])
     finite = np.where(np.isfinite(both), both, 0.0)
     spread = np.maximum(np.ptp(finite, axis=0), 0.0)
@@ -171,7 +171,7 @@ def _check_samples(sampler: Sampler, places: Mapping[str, np.ndarray], one: np.n
         backwards = some[::-1]
         two, _, m = _values(sampler, {p: a[backwards] for p, a in places.items()}, 0)
         spent += m
-        if one.shape[1:] == two.shape[1:]:  # another shape is no value, and the oracle says so
+        if one.shape[1:] == two.shape[1:]:  # the oracle reports values of a wrong shape
             gap = max(gap, float(_gap(one[backwards], two, rounding, one).max(initial=0.0)))
     if gap <= _NOISE:
         return spent

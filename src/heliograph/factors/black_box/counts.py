@@ -19,7 +19,7 @@ from heliograph.oracles import Sampler
 
 __all__ = ["COUNT", "counted", "event_of"]
 
-COUNT = "count"  # the port of the observed number
+COUNT = "count"  # name of the port of the observed number
 
 
 def counted(sampler: Sampler) -> Sampler:

@@ -2,7 +2,7 @@
 
 A draw knows which inputs it came from. By Bayes' rule a density at two places says how likely each was for every draw, and these
 chances must be honest; terms that depend on the value alone (a factorial) cancel there, as they do in beliefs. Whether such
-terms are missing, which only the evidence hears of, is seen in the shares of draws between two values beside the integral.
+terms are missing, which only the evidence depends on, shows in the shares of draws between two values compared with the integral.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _CLOSER = (
 )
 _SLOW = 16  # times fewer of a function that takes one sample at a time
 _FAR = 5.5  # standard errors: a false alarm in a million factors
-_LOOSE = 0.002  # of the draws: what nobody minds
-_DEEP = 30.0  # nats between two places: less likely than that is never
+_LOOSE = 0.002  # of the draws: smaller differences do not matter
+_DEEP = 30.0  # nats between two places: smaller probabilities count as 0
 _BINS = 7  # of equal shares, for the evidence
 _NODES = 129  # of the sum over one bin
 _OFTEN = 0.02  # share of draws, above which a count is a bin of its own
@@ -57,7 +57,7 @@ def check_log_density(sampler: Sampler, places: Places, unknown: Collection[str]
     given = {p: a[rows] for p, a in places.items()}
     drawn = as_array(sampler.name, call(np.random.default_rng(0), sampler, given, len(rows)))
     if drawn.shape[:1] != (len(rows),) or drawn.dtype.kind not in "fiub" or not np.isfinite(drawn).all():
-        return len(rows)  # what an oracle would not take, it says itself; NaN says that nothing can be there
+        return len(rows)  # the oracle reports values that it cannot take; NaN means that the value is impossible
     drawn = drawn.astype(float).reshape(k, n, *drawn.shape[1:])
     _check_chances(sampler, places, drawn)
     if drawn.ndim == 2:
@@ -66,7 +66,7 @@ def check_log_density(sampler: Sampler, places: Places, unknown: Collection[str]
 
 
 def _with_closer(a: np.ndarray, unknown: bool) -> np.ndarray:
-    """Values at all places, and at some between the first and the farthest; what is a number of a kind stays as it is."""
+    """Values at all places and at some between the first and the farthest; whole numbers such as labels are not interpolated."""
     between = np.repeat(a[:1], _CLOSER, axis=0)
     if unknown and len(a) > 1 and a.dtype.kind == "f" and (a != np.round(a)).any():
         gap = a - a[0]
@@ -111,7 +111,7 @@ def _check_chances(sampler: Sampler, places: Places, drawn: np.ndarray) -> None:
             _refuse(sampler.name, places, 0 if mine[i] else k, what)
         poles = np.isposinf(here) | np.isposinf(
             there
-        )  # values at which nobody can say; a criterion of values spoils no chances
+        )  # leave out values where neither density is known; a choice by value alone keeps the chances honest
         mine, here, there = mine[~poles], here[~poles], there[~poles]
         sure = np.clip(here - there, -_DEEP, _DEEP)
         chance = special.expit(sure)
@@ -138,7 +138,7 @@ def _refuse(name: str, places: Places, k: int, what: str) -> None:
 
 
 def _check_evidence(sampler: Sampler, places: Places, drawn: np.ndarray) -> None:
-    """Warn where draws are not as many as the density says."""
+    """Warn where the share of draws differs from the probability that the density gives."""
     logs: list[float] = []
     for k, mine in enumerate(drawn):
         half = len(mine) // 2

@@ -50,7 +50,7 @@ class JointBox(BlackBox):
         )
         vars(self)["families"] = {**vars(self)["families"], self.port: (MultivariateGaussian,)}
         self.operators = box.form_operators.setdefault(joined, {})
-        self.account, self._automatic = box.account, box._automatic  # what was measured and spent is the box's
+        self.account, self._automatic = box.account, box._automatic  # measurements and costs belong to the box
         self.root, self.form = box.root, (*box.form, *joined)
 
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
@@ -136,6 +136,6 @@ class _Split:
 
     def __call__(self, *values: Any, **given: Any) -> Any:
         vector = given.pop(self.port)
-        one = vector.ndim == 1  # a sample at a time: plain numbers, as the function would have them
+        one = vector.ndim == 1  # a sample at a time: plain numbers, as the function expects
         parts = {name: float(vector[k]) if one else vector[..., k] for k, name in enumerate(self.joined)}
         return self.function(*values, **parts, **given)

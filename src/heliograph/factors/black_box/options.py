@@ -19,7 +19,7 @@ __all__ = ["RunOptions"]
 
 
 class Sampled(Protocol):
-    """What is asked of a factor here: its sampler, and its values."""
+    """The part of a factor that is used here: its sampler, and its values."""
 
     sampler: Sampler
 
@@ -37,7 +37,7 @@ class RunOptions:
     oracle: Any = None
     tolerance: float = 1e-3
     executor: Any = None
-    deadline: float = np.inf  # by time.monotonic(), after which what can be predicted is not asked any more
+    deadline: float = np.inf  # by time.monotonic(): afterwards no message is asked that can be predicted
     n_factors: int = 1  # messages of black boxes in a sweep of the whole model, among which the tolerance is shared
     compared: bool = False  # whether what is found will be compared with runs at other numbers next to these
     shared: dict[int, Any] = field(default_factory=dict, repr=False)  # id of a factor -> graph.shared.Shared
@@ -100,10 +100,10 @@ class _Errors(NamedTuple):
     asked: float = 0.0  # nats of messages that an oracle answered: their errors are independent
     nats: float = 0.0  # of predicted messages
     roots: float = 0.0  # of their square roots: predictions of one regression err alike
-    unknowns: float = 0.0  # that the messages share
+    unknowns: float = 0.0  # unknowns that the messages share
 
     def and_those_of(self, reply: Reply, cavity: Any, setting: Setting) -> _Errors:
-        """With the messages of one more call."""
+        """Add the messages of one more call."""
         kl, asked = reply.expected_kl, reply.asked
         if reply.failed.any():
             return self._replace(asked=np.inf)
@@ -119,10 +119,10 @@ class _Errors(NamedTuple):
         )
 
     def joint(self) -> float:
-        """What they may do to the posterior together."""
+        """The error that they may add to the posterior together."""
         coherent = (
             self.roots**2 / max(self.unknowns, 1e-12) if self.roots else 0.0
-        )  # of no unknowns at all anything is too much
+        )  # without shared unknowns any error is too large
         return RARE * (self.asked + max(coherent, self.nats) if not np.isnan(self.nats) else self.asked + np.nan)
 
 

@@ -22,7 +22,7 @@ from heliograph.oracles.forms import ask_in_form, route_in_form
 
 __all__ = ["Latest", "OracleCalls", "oracle_named", "same_plates"]
 
-_ROWS = 32  # a part: enough that a vectorised function does not feel it, few enough to share out
+_ROWS = 32  # in a part: enough for a vectorised function to be fast, few enough to share among workers
 
 
 def oracle_named(choice: Any = None) -> Any:
@@ -125,8 +125,10 @@ class OracleCalls:
                 try:
                     done.append((rows, future.result()))
                 except Exception as error:
-                    first = first or error  # the others' answers are paid for: take them before it goes on
-        except BaseException:  # an interruption: what is finished is kept, the rest is called off
+                    first = (
+                        first or error
+                    )  # the other parts have been computed: collect them before the error is raised
+        except BaseException:  # on an interruption finished parts are kept, the rest are cancelled
             taken = {int(rows[0]) for rows, _ in done}
             for rows, future in zip(parts, futures, strict=True):
                 if future.cancel() or not future.done() or int(rows[0]) in taken:

@@ -1,7 +1,8 @@
 """What a function reads besides its arguments: numbers and arrays among its globals, its closure, its defaults and its object.
 
-A factor keeps what it learned, so a number that is changed between two runs would leave it wrong without a word. Looking at the
-numbers costs no call of the function; only where one has changed is it called again (`factors/black_box/checking.py`).
+A factor keeps what it learned, so a number that changes between two runs would make its messages wrong without a warning.
+Looking at the numbers costs no call of the function; only where one has changed is it called again
+(`factors/black_box/checking.py`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _read(function: Any, prefix: str, found: dict[str, bytes], seen: set[int], d
     code = getattr(function, "__code__", None)
     if code is None:
         if owner is None and callable(function) and not isinstance(function, type) and hasattr(function, "__dict__"):
-            _note(vars(function), prefix, found, seen, depth)  # an object that can be called, by its attributes
+            _note(vars(function), prefix, found, seen, depth)  # a callable object, by its attributes
             _read(vars(type(function)).get("__call__"), prefix, found, seen, depth + 1)
         return
     found[f"{prefix}the code of {code.co_name}"] = _digest_of(_words_of(code)) or b""

@@ -1,4 +1,4 @@
-"""What a user wants to know of a black box and of what was learned about it, in ten lines, and as a picture."""
+"""A report on a black box and on what was learned about it, in ten lines, and as a picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Account:
 
 
 class Reported(Protocol):
-    """What is read of a factor here."""
+    """The part of a factor that is used here."""
 
     name: ClassVar[str]
     ports: ClassVar[tuple[str, ...]]
@@ -59,7 +59,7 @@ class FactorReport:
     n_evaluations: int
     n_reference_evaluations: int
     seconds: float  # that messages took
-    seconds_saved: float  # against asking about every message; negative where learning has not paid yet
+    seconds_saved: float  # saved against asking about every message; negative while learning has cost more
     labels: Mapping[str, int]  # direction -> answers learned
     expected_kl: float  # mean of what was expected of predictions that were asked all the same; NaN if none were
     realised_kl: float  # mean of what they were wrong by
@@ -160,7 +160,7 @@ def draw(factor: Reported, axes: Any, operator: Any, to: str | None, over: str |
         from matplotlib import pyplot
 
         axes = pyplot.subplots()[1]
-    mean = np.where(np.isfinite(sd), mean, np.nan)  # a gap where nothing like it was seen
+    mean = np.where(np.isfinite(sd), mean, np.nan)  # a gap where no similar message was seen
     axes.fill_between(centres, mean - _BAND * sd, mean + _BAND * sd, alpha=0.3, label="two standard errors")
     axes.plot(centres, mean, label="learned")
     axes.set_xlabel(f"centre of the message at {over}")

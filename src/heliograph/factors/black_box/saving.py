@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from heliograph.errors import FileFormatError, ModelError
-from heliograph.factors.black_box.checking import Conduct, Witness
+from heliograph.factors.black_box.checking import FunctionRecord, Witness
 from heliograph.operators.registry import operator_from_state
 from heliograph.oracles import Sampler
 from heliograph.storage import below, read_archive, understanding, write_archive
@@ -30,7 +30,7 @@ class Learned(Protocol):
     sampler: Sampler
     operators: dict[str, Any]
     form_operators: dict[tuple[str, ...], dict[str, Any]]
-    conducts: dict[tuple[str, ...], Conduct]
+    function_records: dict[tuple[str, ...], FunctionRecord]
     dimension: int | tuple[int | None, ...] | None
     n_asked: int
     n_messages: int
@@ -46,15 +46,17 @@ def save_factor(factor: Learned, path: str | os.PathLike[str]) -> None:
         {"joined": list(joined), "operators": _kept(factor.name, operators, f"form {k}/", arrays)}
         for k, (joined, operators) in enumerate(factor.form_operators.items())
     ]
-    header["witnesses"] = _witnesses(factor.conducts, arrays)
+    header["witnesses"] = _witnesses(factor.function_records, arrays)
     write_archive(path, arrays, header)
 
 
-def _witnesses(conducts: Mapping[tuple[str, ...], Conduct], arrays: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+def _witnesses(
+    records: Mapping[tuple[str, ...], FunctionRecord], arrays: dict[str, np.ndarray]
+) -> list[dict[str, Any]]:
     """What the function gave at a few places; the arrays are put among the others."""
     described: list[dict[str, Any]] = []
-    for form, conduct in conducts.items():
-        witness = conduct.witness
+    for form, record in records.items():
+        witness = record.witness
         if witness is not None:
             inside = {f"place/{port}": a for port, a in witness.places.items()} | {"values": witness.values}
             arrays |= {f"witness {len(described)}/{name}": a for name, a in inside.items()}
@@ -119,12 +121,12 @@ def take(factor: Learned, arrays: Mapping[str, np.ndarray], header: Mapping[str,
         for k, form in enumerate(header.get("forms", ()))  # files before 0.3 have none
     }
     counts = {name: int(described["counts"][name]) for name in ("n_asked", "n_messages", "n_evaluations")}
-    conducts = {
-        tuple(entry["form"]): Conduct(_witness(below(arrays, f"witness {k}/"), bool(entry["stochastic"])))
+    function_records = {
+        tuple(entry["form"]): FunctionRecord(_witness(below(arrays, f"witness {k}/"), bool(entry["stochastic"])))
         for k, entry in enumerate(header.get("witnesses", ()))  # files before this version have none
     }
     # nothing below can fail: the factor changes whole or not at all
-    factor.operators, factor.form_operators, factor.conducts = operators, forms, conducts
+    factor.operators, factor.form_operators, factor.function_records = operators, forms, function_records
     vars(factor).update(counts)
 
 

@@ -1,4 +1,4 @@
-"""A black box together with what its output is added to: ``c + f(a, b)`` as one function of a, b and c.
+"""A black box and a term that is added to its output: ``c + f(a, b)`` as one function of a, b and c.
 
 Where c depends on the inputs, as it does in a regression with an offset, messages between ``f(a, b)`` and the sum would treat
 them as independent. As inputs of one function they come with their joint cavity.
@@ -22,7 +22,7 @@ TERMS: dict[str, tuple[float, float]] = {  # name of the new input -> signs of t
 
 
 def box_with_term(box: BlackBox, port: str) -> BoxWithTerm:
-    """The black box with one more input, which is added to its output, taken from it, or has it taken from.
+    """The black box with one more input c, whose output is ``f + c``, ``f - c`` or ``c - f``.
 
     >>> from heliograph.factors.black_box import factor
     >>> @factor(output=Gaussian)

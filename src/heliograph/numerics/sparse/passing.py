@@ -3,7 +3,7 @@
 The mean is that of conjugate gradients. Variances are those of messages between neighbours (Weiss and Freeman, 2001): with the
 precision Q scaled to a unit diagonal, every variable i tells its neighbour j what it knows without j,
 
-    told[i -> j] = Q_ij^2 / (1 - sum over k other than j of told[k -> i]),
+    sent[i -> j] = Q_ij^2 / (1 - sum over k other than j of sent[k -> i]),
 
 until that stands still. On a tree this is elimination, and exact. Where there are loops, what comes back around one counts twice,
 and standard deviations are too small, by the less the longer the loops and the more neighbours share in them: by .03 % (rms) in
@@ -60,7 +60,7 @@ class Passed(NamedTuple):
     mean: np.ndarray  # (n,)
     variances: tuple[np.ndarray | None, ...]  # by part, (m,)
     precision: np.ndarray  # (n,) of every variable, in units of the scale
-    told: tuple[np.ndarray, np.ndarray]  # (E,) each: by the second variable of a link to the first, and back
+    sent: tuple[np.ndarray, np.ndarray]  # (E,) each: by the second variable of a link to the first, and back
     link: np.ndarray  # (E,) of the scaled precision
     scale: np.ndarray  # (n,)
 
@@ -99,7 +99,7 @@ def pass_messages(
     mean = np.empty(n)
     mean[bare.plan.order] = scale * solved[:, 0]
     link = values[n : n + len(passing.low)] * scale[passing.low] * scale[passing.high]
-    settled = None if previous is None else _settled(passing, link, previous.told)
+    settled = None if previous is None else _settled(passing, link, previous.sent)
     settled = settled or _settled(passing, link, None)
     if settled is None:
         return None
@@ -133,7 +133,7 @@ def _pairs(plan: Plan, rows: Rows) -> _Pairs | None:
 def _settled(
     passing: Passing, link: np.ndarray, start: tuple[np.ndarray, np.ndarray] | None
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None:
-    """The precision of every variable, and what was told over each link, once they stand still; None where they do not."""
+    """The precision of every variable, and what was sent over each link, once they stand still; None where they do not."""
     low, high, n = passing.low, passing.high, passing.bare.plan.n_sparse
     square = link**2
     down, up = (np.zeros_like(link), np.zeros_like(link)) if start is None else start
@@ -150,7 +150,7 @@ def _settled(
 
 
 def _variances(pairs: _Pairs, passed: Passed) -> np.ndarray:
-    """From the belief of each pair: each variable without what the other told it, and their link."""
+    """From the belief of each pair: each variable without what the other sent it, and their link."""
     n = len(pairs.first)
     if n > CHUNK:  # fresh memory for many rows takes longer than the arithmetic
         return np.concatenate([_variances(_Pairs(*(a[part] for a in pairs)), passed) for part in chunks(n, CHUNK)])
@@ -159,7 +159,7 @@ def _variances(pairs: _Pairs, passed: Passed) -> np.ndarray:
     single = link < 0
     if single.all():
         return a**2 / passed.precision[x]
-    down, up = passed.told
+    down, up = passed.sent
     p, q = passed.precision[x] + down[link], passed.precision[y] + up[link]
     c = passed.link[link]
     pair = (a * a * q + b * b * p - 2.0 * a * b * c) / (p * q - c * c)

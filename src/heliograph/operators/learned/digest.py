@@ -91,7 +91,7 @@ class Digest:
         return self.n_runs >= decide.DIGEST_RUNS and self.n_rows >= decide.DIGEST_ROWS * len(self.teacher)
 
     @property
-    def hopeless(self) -> bool:
+    def unusable(self) -> bool:
         """Whether it has all the labels that it may have, and most rows go the long way all the same."""
         full = self.known is not None and len(self.known) >= _MOST
         return full and self.n_refused > decide.SETTLED_ROWS and self.n_refused > decide.LATTICE_LEFT * self.n_served
@@ -102,7 +102,7 @@ class Digest:
         view, known = view_of(self.kind, incoming, task.to, None), self.known
         n = len(view.inputs)
         tried = known is not None and len(known.calibration) >= _MADE
-        if known is None or not tried or self.hopeless:
+        if known is None or not tried or self.unusable:
             return Digested(None, np.arange(n), beside)
         prediction, own, source, decision = self._predict(task, view, beside)
         sure = self._sure(task, own, decision)
