@@ -31,3 +31,18 @@ def test_the_walk_of_a_message_has_at_most_twelve_steps():
     walk = (ROOT / "docs" / "architecture.md").read_text().split("## The walk of one message")[1]
     assert _named("architecture.md")
     assert 0 < len(re.findall(r"^\d+\. ", walk, re.MULTILINE)) <= 12
+
+
+def test_every_file_in_the_repository_that_a_page_names_is_there():
+    here = [
+        p.relative_to(ROOT).as_posix()
+        for room in ("src", "docs", "tests", "benchmarks", "examples")
+        for p in (ROOT / room).rglob("*.py")
+    ]
+    named = {
+        (page.relative_to(ROOT).as_posix(), path)
+        for page in (ROOT / "docs").rglob("*.md")
+        for path in re.findall(r"`([\w/.-]+\.py)`", page.read_text())
+    }
+    missing = [(page, path) for page, path in named if not any(f"/{p}".endswith(f"/{path}") for p in here)]
+    assert named and not missing
