@@ -116,7 +116,7 @@ def _on_edges(exact: Json, sampled: Json) -> list[str]:
     ends = {m: sorted({*edges(exact.get(m, {}).get("chosen")), *edges(sampled.get(m, {}).get("chosen"))})
             for m in {**exact, **sampled}}  # fmt: skip
     there = [f"{label(m)} ({', '.join(e)})" for m, e in ends.items() if e]
-    return [f"On an edge of their grids end {', '.join(there)}."] if there else []
+    return [f"These methods chose a value at the edge of their grid: {', '.join(there)}."] if there else []
 
 
 def claims(result: Json) -> list[Claim]:
