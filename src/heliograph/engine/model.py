@@ -15,6 +15,12 @@ __all__ = ["Model"]
 class Model(Builder):
     """A Bayesian model as a factor graph: write it with the builders, then call `infer`.
 
+    Most builders share four arguments. `name` is the name of the new variable, unique in the model. `size` is its shape, a whole
+    number or a tuple; by default that of its parameters. `observed` holds observed values, with NaN where a value is missing, or
+    `missing` is True there. A builder that raises leaves the model as it was.
+
+    Examples
+    --------
     >>> model = Model()
     >>> mean = model.gaussian("mean", 0.0, variance=100.0)
     >>> x = model.gaussian("x", mean, variance=1.0, observed=[1.0, 2.0, 3.0])

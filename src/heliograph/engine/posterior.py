@@ -12,7 +12,6 @@ import numpy as np
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import belief_in_block, rows_in_block
-from heliograph.engine.blocks.system import Error
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.covariances import check_pair, covariance_of, joint_correlation, joint_covariance
 from heliograph.engine.evidence import log_evidence
@@ -165,7 +164,7 @@ class Posterior(ReadablePosterior):
         for kind in self._compiled.blocks:
             words |= dict.fromkeys(kind.factor.block.nodes, "factorised" if kind.factor.block.alone else "joint")
             errors = kind.estimated_errors(self._exchange.tables) or {}
-            words |= {k: f"joint, standard deviations {_wrong_by(e)}" for k, e in errors.items()}
+            words |= {k: f"joint, standard deviations {e.in_words()}" for k, e in errors.items()}
         free = [n for n in self._graph.nodes if n.given and not n.fully_observed]
         return {n.name: words.get(n.position, "factorised") for n in free}
 
@@ -234,8 +233,17 @@ class Posterior(ReadablePosterior):
         """Draws of the user's unobserved variables by name, each of shape ``(size, *shape)``.
 
         Vectors have one more axis. Variables that are kept joint (`structure`) are drawn jointly, all others
-        independently. `variables` picks some, by name or as variables, including expressions.
+        independently.
 
+        Parameters
+        ----------
+        size, seed
+            The number of draws, and the seed of their generator.
+        variables
+            Names, variables or expressions; all variables by default.
+
+        Examples
+        --------
         >>> from heliograph.engine import Model
         >>> model = Model()
         >>> a, b = model.gaussian("a", 0.0, variance=1.0), model.gaussian("b", 0.0, variance=1.0)
@@ -290,9 +298,3 @@ class Posterior(ReadablePosterior):
 def _check_variable(variable: object) -> None:
     if not isinstance(variable, Variable):
         raise ModelError(f"a posterior is asked for a variable or its name, not {type(variable).__name__}")
-
-
-def _wrong_by(error: Error) -> str:
-    """How wrong estimated standard deviations may be, in words."""
-    said = "within {:.1f} % of exact ones in a sample" if error.checked else "with a standard error of {:.1f} %"
-    return said.format(100 * error.size)

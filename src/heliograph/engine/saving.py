@@ -134,7 +134,10 @@ class SavedPosterior(ReadablePosterior):
     def sample(
         self, size: int = 1000, variables: Sequence[str] | None = None, *, seed: Any = 0
     ) -> dict[str, np.ndarray]:
-        """Draws by name, joint where the file holds a joint covariance."""
+        """Draws by name, joint where the file holds a joint covariance.
+
+        The arguments are those of `Posterior.sample`.
+        """
         rng = np.random.default_rng(seed)
         found: dict[str, np.ndarray] = {}
         if self._joint is not None:

@@ -84,10 +84,23 @@ class Trace:
         return html_table(head, rows, [repr(self)])
 
     def plot(self, path: str | None = None, window: int = 100, ax: Any = None) -> Any:
-        """The paper's figure of temporal uncertainty: log predictive variance of every message, asks marked.
+        """Draw the log predictive variance of every message over time, with asks marked, as in the paper.
 
-        Runs without learned factors show the change per sweep instead. Returns the matplotlib figure. With `ax`, the change per
-        sweep is drawn on these axes, which are returned.
+        Runs without learned factors show the change per sweep instead.
+
+        Parameters
+        ----------
+        path
+            A file that the figure is written to, if given.
+        window
+            Messages over which a moving average is taken.
+        ax
+            Matplotlib's axes, on which the change per sweep is drawn instead, and which are returned.
+
+        Returns
+        -------
+        Figure or Axes
+            Matplotlib's figure, or `ax`.
         """
         if ax is not None:
             draw_changes(ax, [self])

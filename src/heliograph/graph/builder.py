@@ -180,6 +180,13 @@ class Builder:
         ``observe(y, values)`` sets the values of one variable. ``observe(y=..., X=...)`` gives new values, of any
         length, to observed variables and to arrays named with `data`; the result is the same as writing the whole
         model again with them. ``observe(y=None)`` makes y unobserved. Posteriors computed before stay as they are.
+
+        Parameters
+        ----------
+        variable, values, missing
+            One variable with its values, NaN or a mask where one is missing.
+        **data
+            New values by the name of an observed variable, or of an array.
         """
         if variable is None and values is None:
             give(self, data)

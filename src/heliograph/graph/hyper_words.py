@@ -23,23 +23,58 @@ def half_normal(self: ModelLike, name: str, scale: float = 1.0, *, size: Any = N
 
     A hyper-parameter may stand wherever a builder takes numbers, for example ``sd=s``, and in arithmetic with
     NumPy. `infer` integrates over all hyper-parameters of a model, at most six numbers.
+
+    Parameters
+    ----------
+    name, scale
+        Its name, and the standard deviation of the Gaussian.
+    size
+        The shape of an array of independent copies; None for a single one.
     """
     return _made(self, name, hyper.half_normal_prior(_positive(name, "scale", scale), _shape(name, size)))
 
 
 def half_cauchy(self: ModelLike, name: str, scale: float = 1.0, *, size: Any = None) -> Symbol:
-    """A positive hyper-parameter with a heavy tail: the absolute value of a Cauchy variable."""
+    """A positive hyper-parameter with a heavy tail: the absolute value of a Cauchy variable.
+
+    Parameters
+    ----------
+    name, scale
+        Its name, and the scale of the Cauchy variable, which is the median.
+    size
+        The shape of an array of independent copies; None for a single one.
+    """
     return _made(self, name, hyper.half_cauchy_prior(_positive(name, "scale", scale), _shape(name, size)))
 
 
 def log_normal(self: ModelLike, name: str, mean: float = 0.0, sd: float = 1.0, *, size: Any = None) -> Symbol:
-    """A positive hyper-parameter whose logarithm is Gaussian with this mean and standard deviation."""
+    """A positive hyper-parameter whose logarithm is Gaussian with this mean and standard deviation.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    mean, sd
+        Of its logarithm.
+    size
+        The shape of an array of independent copies; None for a single one.
+    """
     middle = _number(name, "mean", mean)
     return _made(self, name, hyper.log_normal_prior(middle, _positive(name, "sd", sd), _shape(name, size)))
 
 
 def flat(self: ModelLike, name: str, lower: float = 0.0, upper: float = 1.0, *, size: Any = None) -> Symbol:
-    """A uniform hyper-parameter between two bounds: an AR coefficient, a correlation, degrees of freedom."""
+    """A uniform hyper-parameter between two bounds: an AR coefficient, a correlation, degrees of freedom.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    lower, upper
+        The bounds.
+    size
+        The shape of an array of independent copies; None for a single one.
+    """
     low, high = _number(name, "lower", lower), _number(name, "upper", upper)
     if not low < high:
         raise ModelError(f"hyper-parameter {name!r}: lower must be below upper, not {low:g} and {high:g}")
@@ -50,6 +85,15 @@ def lkj(self: ModelLike, name: str, dimension: int, concentration: float = 1.0) 
     """A correlation matrix R as a hyper-parameter, with a density proportional to ``det(R) ** (concentration - 1)``.
 
     ``np.outer(s, s) * R`` is then a covariance. A matrix of dimension k counts as k (k - 1) / 2 numbers.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    dimension
+        The number of rows, 2 to 4.
+    concentration
+        1 gives all correlation matrices the same density; more favours small correlations.
     """
     if not isinstance(cast(Any, dimension), (int, np.integer)) or not 2 <= dimension <= 4:
         raise ModelError(
@@ -65,6 +109,15 @@ def wishart(self: ModelLike, name: str, dof: float, scale: Any) -> Symbol:
     numbers, and `dof` must be above its number of rows less 1. Unknown scales with an unknown correlation matrix
     are often easier to think about: ``half_normal(..., size=d)`` and `lkj`.
 
+    Parameters
+    ----------
+    name
+        Its name.
+    dof, scale
+        The degrees of freedom, and a matrix with 2 or 3 rows.
+
+    Examples
+    --------
     >>> import heliograph as hg
     >>> model = hg.Model()
     >>> W = model.wishart("W", 4.0, np.eye(2) / 4.0)

@@ -42,6 +42,11 @@ class Error(NamedTuple):
     size: float
     checked: bool = False  # True: the largest error in a sample of exact solves; False: a standard error
 
+    def in_words(self) -> str:
+        """The end of a sentence on standard deviations."""
+        text = "within {:.1f} % of exact ones in a sample" if self.checked else "with a standard error of {:.1f} %"
+        return text.format(100 * self.size)
+
 
 class Cavities(NamedTuple):
     """The beliefs of some expressions without their own sites."""

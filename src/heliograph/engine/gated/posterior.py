@@ -194,7 +194,10 @@ class GatedPosterior(ReadablePosterior):
     def sample(
         self, size: int = 1000, variables: Sequence[str | Variable] | None = None, *, seed: Any = 0
     ) -> dict[str, np.ndarray]:
-        """Joint draws by name: a branch for each, and what EP found there; NaN where the branch has no such variable."""
+        """Joint draws by name, each from one branch, drawn by its probability; NaN where that branch has no such variable.
+
+        The arguments are those of `Posterior.sample`.
+        """
         rng, n = np.random.default_rng(seed), check_draws(size)
         weights = np.array([b.probability for b in self._possible])
         counts = rng.multinomial(n, weights / weights.sum())
@@ -212,9 +215,9 @@ class GatedPosterior(ReadablePosterior):
         return {name: _drawn([(part.get(name), m) for part, m in parts], name)[order] for name in names}
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
-        """Draws of a variable once more: a branch for each, by its probability, and what the branch says of it.
+        """Predict a variable as `Posterior.predict` does, each draw in a branch that is drawn by its probability.
 
-        Of a variable that only some branches have, given that one of these holds.
+        If only some branches have the variable, the prediction is given that one of these holds.
         """
         name = self._checked(target)
         if data:

@@ -235,7 +235,10 @@ class IntegratedPosterior(ReadablePosterior):
     def sample(
         self, size: int = 1000, variables: Sequence[str] | None = None, *, seed: Any = 0
     ) -> dict[str, np.ndarray]:
-        """Joint draws by name: a point for each, and what EP found there, hyper-parameters included."""
+        """Joint draws by name: the hyper-parameters at one point for each draw, and the variables as EP found them there.
+
+        The arguments are those of `Posterior.sample`.
+        """
         rng = np.random.default_rng(seed)
         parts: list[dict[str, np.ndarray]] = []
         for share in self._shares(rng, check_draws(size)):
@@ -250,7 +253,7 @@ class IntegratedPosterior(ReadablePosterior):
         return {name: np.concatenate([p[name] for p in parts])[order] for name in names if name in parts[0]}
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
-        """What the posterior says of a variable, as `Posterior.predict`: each draw has its own hyper-parameters."""
+        """Predict a variable, as `Posterior.predict` does; each draw has its own values of the hyper-parameters."""
         rng = np.random.default_rng(seed)
         parts: list[Prediction] = []
         for share in self._shares(rng, check_draws(draws)):

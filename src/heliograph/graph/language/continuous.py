@@ -156,6 +156,15 @@ def gamma(
 
     `rate` is a number or a Gamma variable (a compound gamma). Instead of `shape`, a Gamma message may be given as
     the prior.
+
+    Parameters
+    ----------
+    shape
+        A number or an array; or a Gamma message in place of both parameters, which becomes the prior.
+    rate
+        A number, an array, a hyper-parameter, or a Gamma variable.
+    name, size, observed, missing
+        As for every variable; see `Model`.
     """
     entries = Entries(size, observed, missing)
     if isinstance(shape, Family):
@@ -187,6 +196,15 @@ def beta(
 
     With a mean m and a concentration k, ``a = m k`` and ``b = (1 - m) k``. The mean is a number or a Beta variable,
     the concentration a number or a hyper-parameter.
+
+    Parameters
+    ----------
+    a, b
+        Numbers or arrays; or a Beta message as `a` alone, which becomes the prior.
+    mean, concentration
+        In place of `a` and `b`.
+    name, size, observed, missing
+        As for every variable; see `Model`.
     """
     entries = Entries(size, observed, missing)
     if isinstance(a, Family):
@@ -218,5 +236,13 @@ def _beta_around(draft: Draft, name: str, mean: Any, concentration: np.ndarray, 
 
 
 def variable(draft: Draft, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Quantity:
-    """A variable of any family with a message as its prior, for example a posterior of an earlier batch."""
+    """A variable of any family with a message as its prior, for example a posterior of an earlier batch.
+
+    Parameters
+    ----------
+    name, observed, missing
+        As for every variable; see `Model`.
+    prior
+        A proper message, of the shape of the variable.
+    """
     return from_message(draft, name, prior, (Family,), Entries(None, observed, missing))

@@ -28,7 +28,15 @@ def poisson(
     observed: Any = None,
     missing: Any = None,
 ) -> None:
-    """Poisson counts, with a Gamma variable as `rate` or a Gaussian variable as `log_rate`; NaN entries are missing."""
+    """Poisson counts, with a Gamma variable as `rate` or a Gaussian variable as `log_rate`; NaN entries are missing.
+
+    Parameters
+    ----------
+    name, observed, missing
+        As for every variable; see `Model`.
+    rate, log_rate
+        One of the two.
+    """
     if (rate is None) == (log_rate is None):
         raise ModelError(f"variable {name!r}: a Poisson needs exactly one of rate and log_rate=")
     what, z = ("rate", rate) if log_rate is None else ("log_rate", log_rate)
@@ -54,6 +62,15 @@ def binomial(
     missing: Any = None,
 ) -> None:
     """Numbers of successes in `n` trials, with a Beta variable `p` or a Gaussian `logit`; NaN entries are missing.
+
+    Parameters
+    ----------
+    name, observed, missing
+        As for every variable; see `Model`.
+    n
+        The numbers of trials.
+    p, logit
+        One of the two.
 
     Examples
     --------
@@ -86,6 +103,8 @@ def negative_binomial(
 
     Parameters
     ----------
+    name, observed, missing
+        As for every variable; see `Model`.
     log_mean
         The logarithm of the mean, a Gaussian variable.
     dispersion
@@ -108,6 +127,13 @@ def negative_binomial(
 
 def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any, missing: Any = None) -> None:
     """Observed counts of categories along the last axis, with a Dirichlet variable `p`; rows with NaN are missing.
+
+    Parameters
+    ----------
+    name, observed, missing
+        As for every variable; see `Model`.
+    p
+        The probabilities.
 
     Examples
     --------

@@ -165,7 +165,15 @@ def _softmax(draft: Draft, name: str, logits: Any, entries: Entries) -> Quantity
 def dirichlet(
     draft: Draft, name: str, concentration: Argument, *, size: Any = None, observed: Any = None, missing: Any = None
 ) -> Quantity:
-    """A Dirichlet variable, a vector of probabilities, with fixed concentrations along the last axis."""
+    """A Dirichlet variable, a vector of probabilities, with fixed concentrations along the last axis.
+
+    Parameters
+    ----------
+    concentration
+        Positive numbers, one per category along the last axis, or a Dirichlet message, which becomes the prior.
+    name, size, observed, missing
+        As for every variable; see `Model`.
+    """
     entries = Entries(size, observed, missing)
     if isinstance(concentration, Family):
         return from_message(draft, name, concentration, (Dirichlet,), entries)

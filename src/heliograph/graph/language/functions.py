@@ -92,7 +92,15 @@ def maximum(draft: Draft, a: Argument, b: Argument) -> Quantity:
 
 
 def between(draft: Draft, x: Quantity, lower: Any, upper: Any) -> Quantity:
-    """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite."""
+    """The event ``lower < x < upper`` as a Bernoulli variable; the bounds may be infinite.
+
+    Parameters
+    ----------
+    x
+        A Gaussian variable.
+    lower, upper
+        Numbers or arrays.
+    """
     z = want("between", "x", x, Gaussian)
     for word, bound in (("lower", lower), ("upper", upper)):
         if isinstance(bound, Quantity):
@@ -125,7 +133,15 @@ def _bound(value: np.ndarray, word: str) -> str:
 
 
 def select(draft: Draft, switch: Quantity, a: Argument, b: Argument) -> Quantity:
-    """``a`` where the Bernoulli `switch` is 1, else ``b``."""
+    """``a`` where the Bernoulli `switch` is 1, else ``b``.
+
+    Parameters
+    ----------
+    switch
+        A Bernoulli variable.
+    a, b
+        Gaussian variables, or numbers.
+    """
     s = want("select", "switch", switch, Bernoulli)
     a, b = as_gaussian(draft, "select", a), as_gaussian(draft, "select", b)
     label = f"{a.name} if {s.name} else {b.name}"

@@ -47,6 +47,17 @@ def mixture(
       that makes one factor can be a component, and different k may call different builders: vectors, counts,
       lifetimes, labels, regressions (``model.gaussian("y", a[k] + b[k] * x, sd=1.0)``) and fixed distributions.
 
+    Parameters
+    ----------
+    name, observed, missing
+        As for every variable; see `Model`.
+    selector
+        A Categorical or Bernoulli variable.
+    means, variance, sd, precision
+        The components, in one of the two forms.
+
+    Examples
+    --------
     >>> from heliograph.engine import Model
     >>> model = Model()
     >>> rate = model.gamma("rate", 1.0, [1.0, 0.05])

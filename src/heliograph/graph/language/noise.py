@@ -32,6 +32,8 @@ def student_t(
 
     Parameters
     ----------
+    name, size, observed, missing
+        As for every variable; see `Model`.
     mean
         The centre: a number, an array or a Gaussian variable.
     scale, dof
@@ -92,6 +94,8 @@ def uniform(
 
     Parameters
     ----------
+    name, size, observed, missing
+        As for every variable; see `Model`.
     lower, upper
         The bounds, numbers or arrays.
 

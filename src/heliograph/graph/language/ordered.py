@@ -46,6 +46,8 @@ def ordinal(
 
     Parameters
     ----------
+    name, size, missing
+        As for every variable; see `Model`.
     score
         A Gaussian variable.
     cuts

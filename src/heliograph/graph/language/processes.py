@@ -56,6 +56,10 @@ def gp(
 
     Parameters
     ----------
+    name
+        The name of the n variables.
+    mean
+        Of the values: a number or an array.
     inputs
         ``(n,)`` numbers or ``(n, d)`` points.
     kernel
