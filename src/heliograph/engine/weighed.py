@@ -22,7 +22,7 @@ from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.weighed_plates import makes_values, scalar_form
 from heliograph.engine.weighed_rounds import Weighed, weigh
 from heliograph.factors import Prior
-from heliograph.families import Beta, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
 
@@ -85,7 +85,7 @@ def weighed_beliefs(
         return None
     if not all(tables.belief(node).proper.all() for node in others):
         return None
-    named = [n for n in compiled.graph.nodes if n.given]
+    named = [n for n in compiled.graph.nodes if n.given and not n.family.discrete]
 
     def decided(weighed: Weighed) -> bool:
         may, does = (_differences(weighed, named, log_evidence, doubt) for doubt in (-1.0, 1.0))
@@ -138,7 +138,7 @@ def _others(compiled: CompiledModel, made: set[int]) -> list[Node] | None:
     inside |= compiled.late - _arguments(compiled, made)  # nothing else depends on what only readers hear of
     nodes = compiled.graph.nodes
     free = [n for n in nodes if not n.fully_observed and n.position not in inside and not _unused(compiled, n)]
-    numbers = [n for n in free if n.family in (Gaussian, Gamma, Beta)]
+    numbers = [n for n in free if n.family in (Gaussian, Gamma, Beta) or _is_drawn_switch(compiled, n, made)]
     computed = _children(compiled, made)
     n_numbers = sum(n.size for n in numbers if n.position not in computed)
     for block in (b.factor.block for b in compiled.blocks):
@@ -150,6 +150,14 @@ def _others(compiled: CompiledModel, made: set[int]) -> list[Node] | None:
     if vectors or not fine or not 0 < n_numbers <= _MOST_UNKNOWN or not 0 < n_rows <= _MOST_ROWS:
         return None
     return numbers
+
+
+def _is_drawn_switch(compiled: CompiledModel, node: Node, made: set[int]) -> bool:
+    """Whether a switch is drawn with the numbers: it chooses a value that nobody saw, or too many factors speak of it to sum."""
+    meets = [p for p, _ in compiled.graph.edges_of(node.position)]
+    if node.family is not Bernoulli or any(p.parts is not None for p in meets):
+        return False
+    return len(meets) > 2 or any(p.position in made for p in meets)
 
 
 def _children(compiled: CompiledModel, made: set[int]) -> set[int]:

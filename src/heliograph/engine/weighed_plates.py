@@ -23,6 +23,7 @@ from heliograph.factors import (
     Prior,
     Product,
     ScaledGaussian,
+    Select,
     Square,
 )
 from heliograph.factors.black_box import BlackBox, is_computable, values_of
@@ -32,7 +33,7 @@ from heliograph.graph.records import Graph, Plate
 __all__ = ["Said", "makes_values", "said_of", "scalar_form"]
 
 _NUMBERS = (Gaussian, Gamma, Beta)
-_FUNCTIONS = (AbsoluteValue, Exp, Log, Logistic, Maximum, Product, ScaledGaussian, Square)
+_FUNCTIONS = (AbsoluteValue, Exp, Log, Logistic, Maximum, Product, ScaledGaussian, Select, Square)
 
 
 class Said(NamedTuple):

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.weighed_draws import Drawn
-from heliograph.families import Beta, Family, Gaussian
+from heliograph.families import Bernoulli, Beta, Family, Gaussian
 from heliograph.graph.records import Graph
 from heliograph.numerics.special import logsumexp
 
@@ -26,6 +26,7 @@ _CLUSTERS = 8  # kernels
 _MOVES = 4  # of the centres to the middle of the draws that are nearest to them
 _RESAMPLED = 1000
 _DOF = 5.0  # of the kernels, which are Student's: a tail that was missed may be drawn
+_DOUBT = 0.05  # the least probability of either value of a switch
 _WIDTH = 1.5  # of a kernel's variance over that of its draws
 
 
@@ -73,7 +74,7 @@ class Portion(NamedTuple):
 def _sampled(belief: Family, rng: np.random.Generator, n: int) -> np.ndarray:
     """Draws (m, n) of the entries that were not observed."""
     drawn = belief[np.flatnonzero(~belief.is_point)].sample(rng, n).T
-    return drawn if isinstance(belief, Gaussian) else np.maximum(drawn, _TINY)
+    return drawn if isinstance(belief, (Gaussian, Bernoulli)) else np.maximum(drawn, _TINY)
 
 
 def _log_normal(x: np.ndarray, mean: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -112,8 +113,17 @@ class Mixture(NamedTuple):
 
 def coordinates(drawn: Drawn) -> np.ndarray:
     """What was drawn freely, as numbers (d, S) over the whole line: logarithms of positive values, log odds of shares."""
-    parts = [_line(drawn.graph, k, drawn.values[k][free])[0] for k, free in drawn.alone.items()]
+    parts = [_line(drawn.graph, k, drawn.values[k][free])[0] for k, free in _numbers(drawn).items()]
     return np.concatenate([*(b.base[b.free] for b in drawn.blocks), *parts])
+
+
+def _numbers(drawn: Drawn) -> dict[int, np.ndarray]:
+    """The nodes in no block that are numbers, and the entries of each that were not observed."""
+    return {k: free for k, free in drawn.alone.items() if not drawn.graph.nodes[k].family.discrete}
+
+
+def _switches(drawn: Drawn) -> dict[int, np.ndarray]:
+    return {k: free for k, free in drawn.alone.items() if drawn.graph.nodes[k].family.discrete}
 
 
 def _line(graph: Graph, node: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,6 +152,8 @@ class Kernels:
     def __init__(self, rng: np.random.Generator, like: Drawn, weight: np.ndarray) -> None:
         """`weight` of the draws of `like`."""
         self.like = like
+        shares = {k: like.values[k][free] @ weight for k, free in _switches(like).items()}
+        self.switches = {k: Bernoulli(_DOUBT + (1.0 - 2.0 * _DOUBT) * share) for k, share in shares.items()}
         y = coordinates(like)[:, rng.choice(like.n, _RESAMPLED, p=weight)].T  # (s, d)
         scale = np.maximum(y.std(axis=0), 1e-12 * (1.0 + np.abs(y).max(axis=0)))
         z = y / scale
@@ -169,7 +181,9 @@ class Kernels:
         z, y = rng.standard_normal((d, n)) / tail, np.empty((d, n))
         for k, (mean, lower) in enumerate(self.kernels):
             y[:, which == k] = mean[:, None] + lower @ z[:, which == k]
-        return self._values(y)
+        made = self._values(y)
+        made.nodes.update({k: p.sample(rng, n).T for k, p in self.switches.items()})
+        return made
 
     def _values(self, y: np.ndarray) -> Values:
         blocks, nodes, start = [], {}, 0
@@ -178,7 +192,7 @@ class Kernels:
             base[block.free] = y[start : start + n_free]
             blocks.append(base)
             start += n_free
-        for k, free in self.like.alone.items():
+        for k, free in _numbers(self.like).items():
             nodes[k] = _from_line(self.like.graph, k, y[start : start + len(free)])
             start += len(free)
         return Values(blocks, nodes)
@@ -192,8 +206,10 @@ class Kernels:
             each.append(-(_DOF + d) / 2 * np.log1p(far / _DOF) - np.log(np.diag(lower)).sum())
         constant = gammaln((_DOF + d) / 2) - gammaln(_DOF / 2) - d / 2 * np.log(_DOF * np.pi)
         change = np.zeros(drawn.n)
-        for k, free in drawn.alone.items():
+        for k, free in _numbers(drawn).items():
             change += _line(drawn.graph, k, drawn.values[k][free])[1].sum(axis=0)
+        for k, free in _switches(drawn).items():
+            change += self.switches[k].log_density(drawn.values[k][free].T).sum(axis=1)
         return constant + change + logsumexp(np.array(each) + np.log(self.share)[:, None], axis=0)
 
 

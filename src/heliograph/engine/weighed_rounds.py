@@ -42,6 +42,7 @@ _ENOUGH = 0.15  # of the draws: with an effective number above this there is no 
 _FEWEST = 60  # draws that kernels are put around
 _LEAST_POWER = 1e-3
 _SIGMAS = 3.0  # standard errors: a round that found less of the mass than another by more than these has missed some
+_NOTHING = 1e-20  # of a squared mean: a variance below this is none
 _SHARE = 1e-3  # of the belief's precision that is left where nothing else is known: 30 of its deviations
 
 
@@ -86,6 +87,7 @@ class _Look(NamedTuple):
     plates: list[Plate]
     boxes: bool  # whether black boxes may be evaluated
     beliefs: dict[int, Family]  # of the nodes in no block
+    fixed: list[np.ndarray]  # of every block, the scalars that have no variance
     first: list[Portion]  # the belief, and what is drawn beside it
 
     @property
@@ -109,6 +111,9 @@ class _Look(NamedTuple):
                 return None
             log_model += said.log_density
             complete = complete and said.complete
+        blocks_fixed = zip(drawn.blocks, self.fixed, strict=True)
+        if any(block.free[fixed].any() for block, fixed in blocks_fixed):
+            return None  # something is known exactly that is not computed
         drawn.redraw_ends(rng, self.plates)
         for block in drawn.blocks:
             log_model += known_log_density_at(block.block.known, block.base) + block.block.log_constant
@@ -130,11 +135,14 @@ def weigh(
     Where rows are many a few draws go first: of a belief that is nearly the posterior they are all that is needed, since the
     same draws tell the moments of both.
     """
-    beliefs = {n.position: tables.belief(n) for n in others}
-    portions = _portions(compiled, tables, beliefs, plates)
-    if portions is None:
+    joints = [b.joint(tables) for b in compiled.blocks]
+    solutions = [j.solution for j in joints if j is not None]
+    fixed = [f for f in map(_fixed, solutions) if f is not None]
+    if len(fixed) < len(joints):
         return None
-    look = _Look(compiled, tables, plates, boxes, beliefs, portions)
+    look = _Look(compiled, tables, plates, boxes, {n.position: tables.belief(n) for n in others}, fixed, [])
+    portions = _portions(look, solutions)
+    look = look._replace(first=portions)
     rng = np.random.default_rng(_SEED)
     each = min(_DRAWS, look.n_most // len(portions))
     if look.n_rows >= _MANY_ROWS:
@@ -169,16 +177,10 @@ def _best(found: list[Weighed]) -> Weighed | None:
     return max(as_much, key=lambda w: w.effective / w.drawn.n)
 
 
-def _portions(
-    compiled: CompiledModel, tables: Tables, beliefs: dict[int, Family], plates: list[Plate]
-) -> list[Portion] | None:
+def _portions(look: _Look, solutions: list[Any]) -> list[Portion]:
     """The belief, a wider one, what is known without the factors besides the blocks, and the belief reflected at 0."""
-    solved = []
-    for block in compiled.blocks:
-        joint = block.joint(tables)
-        if joint is None or joint.solution.n_free != block.factor.block.n_columns:
-            return None
-        solved.append((joint.solution.mean, joint.solution.root))
+    compiled, tables, beliefs, fixed = look.compiled, look.tables, look.beliefs, look.fixed
+    solved = [(s.mean, _loosened(s.root, f)) for s, f in zip(solutions, fixed, strict=True)]
     d = sum(len(mean) for mean, _ in solved) + sum(b.size for b in beliefs.values())
     width = float(np.sqrt(1.0 + _WIDER / np.sqrt(d)))
     wide = {k: b ** (1.0 / width**2) for k, b in beliefs.items()}
@@ -187,8 +189,24 @@ def _portions(
         Portion(solved, beliefs),
         Portion([(mean, width * root) for mean, root in solved], wide),
         Portion(apart, {k: _prior(compiled, tables, k, wide[k]) for k in beliefs}),
-        *_mirrored(compiled, plates, Portion(solved, beliefs)),
+        *_mirrored(compiled, look.plates, Portion(solved, beliefs)),
     ]
+
+
+def _fixed(solution: Any) -> np.ndarray | None:
+    """The scalars of a block without a variance, values of functions of numbers that cancel; None where a combination has none."""
+    fixed = np.flatnonzero(np.sum(solution.root**2, axis=1) <= _NOTHING * (1.0 + solution.mean**2))
+    return fixed if len(fixed) == len(solution.root) - solution.n_free else None
+
+
+def _loosened(root: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+    """A root of the covariance with a variance of 1 for scalars that are fixed: they are computed in every draw, so any will do."""
+    if not len(fixed):
+        return root
+    covariance = root @ root.T
+    covariance[fixed], covariance[:, fixed] = 0.0, 0.0
+    covariance[fixed, fixed] = 1.0
+    return np.linalg.cholesky(covariance)
 
 
 def _apart(system: Any, mean: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
