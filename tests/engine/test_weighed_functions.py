@@ -91,3 +91,63 @@ def test_a_magnitude_is_an_argument_of_a_black_box_as_any_variable():
         return _said(model)[0]["a"].mean
 
     np.testing.assert_allclose(run(abs), run(lambda z: abs(z) + 0.0), rtol=1e-6)
+
+
+def _normal_grid(log_density, one, two):
+    weight = np.exp(log_density - log_density.max())
+    log_z = np.log(weight.sum() * (one[1] - one[0]) * (two[1] - two[0])) + log_density.max()
+    weight /= weight.sum()
+    mean = one @ weight.sum(axis=1)
+    return mean, np.sqrt((one - mean) ** 2 @ weight.sum(axis=1)), log_z
+
+
+def test_switches_between_unseen_values_are_drawn():
+    """A value that is one of two unknowns, and is seen with heavy tails: the check drew it by itself, which is never either."""
+    y = np.array([-1.674, -0.8631, -2.025, -1.298, -1.675, 0.4507, -1.054, -1.266])
+    model = hg.Model()
+    a, b = model.gaussian("a", 1.3, sd=2.0), model.gaussian("b", -1.2, sd=0.3)
+    s = model.bernoulli("s", np.full(8, 0.11))
+    model.student_t("y", model.select(s, a + np.zeros(8), b + np.zeros(8)), 0.3, 3.0, observed=y)
+    posterior, said = _said(model)
+    one, two = np.linspace(-10, 12, 2201), np.linspace(-3.5, 1.0, 451)
+    rows = [stats.t.logpdf((y - v[:, None]) / 0.3, 3.0) - np.log(0.3) for v in (one, two)]
+    both = np.logaddexp(np.log(0.11) + rows[0][:, None], np.log(0.89) + rows[1][None]).sum(axis=2)
+    both += stats.norm.logpdf(one, 1.3, 2.0)[:, None] + stats.norm.logpdf(two, -1.2, 0.3)
+    _, sd, log_z = _normal_grid(both, one, two)
+    assert posterior.log_evidence - log_z > 1.0
+    assert said and _ratio(said[0]) == pytest.approx(sd / posterior[a].sd, rel=0.1)
+    assert float(re.search(r"evidence ([+-][\d.]+) nats", said[0]).group(1)) == pytest.approx(
+        log_z - posterior.log_evidence, abs=0.12
+    )
+
+
+def test_a_mode_of_few_draws_is_drawn_again_before_anything_is_said():
+    """Components may change their roles: a mode a thousand times less probable, of which the first draws see two or three."""
+    y = np.array([0.6178, -2.161, -2.41, -1.843, 1.837, 2.048, 3.51, -0.8613])
+    model = hg.Model()
+    a, b = model.gaussian("a", -0.93, sd=1.0), model.gaussian("b", 1.1, sd=1.0)
+    parts = [a, b]
+    s = model.bernoulli("s", np.full(8, 0.66))
+    model.mixture("y", s, lambda k: model.gaussian("y", parts[k], sd=1.0), observed=y)
+    posterior, said = _said(model)
+    one = np.linspace(-6.0, 6.0, 601)
+    rows = stats.norm.logpdf(y, one[:, None], 1.0)
+    both = np.logaddexp(np.log(0.34) + rows[:, None], np.log(0.66) + rows[None]).sum(axis=2)
+    both += stats.norm.logpdf(one, -0.93, 1.0)[:, None] + stats.norm.logpdf(one, 1.1, 1.0)
+    _, sd, _ = _normal_grid(both, one, one)
+    assert abs(np.log(sd / posterior[a].sd)) < 0.07
+    assert not said
+
+
+def test_censored_values_behind_functions_are_drawn_given_these():
+    """With the values drawn of the belief one draw in a hundred counted, and the difference drowned in its noise."""
+    y = np.array([-0.58, 2.66, -1.18, 0.33, 0.74, -0.56])
+    model = hg.Model()
+    a = model.gaussian("a", -1.2, sd=2.0)
+    scale = np.array([0.1, 1.6, 1.2, 2.3, 0.9, 0.4])
+    model.gaussian("y", abs(a * scale), sd=0.3, observed=y, censored=np.ones(6, dtype=bool))
+    posterior, said = _said(model)
+    log_density = stats.norm.logpdf(X * 1.5, -1.2, 2.0)
+    log_density += stats.norm.logsf(y, np.abs(1.5 * X[:, None] * scale), 0.3).sum(axis=1)
+    _, sd = _moments(log_density)
+    assert said and _ratio(said[0]) == pytest.approx(1.5 * sd / posterior[a].sd, rel=0.05)

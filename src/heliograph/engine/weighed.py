@@ -89,7 +89,7 @@ def weighed_beliefs(
 
     def decided(weighed: Weighed) -> bool:
         may, does = (_differences(weighed, named, log_evidence, doubt) for doubt in (-1.0, 1.0))
-        return not may or bool(does)
+        return not may or bool(does)  # either way beyond the noise: one lucky draw of another mode decides nothing
 
     with np.errstate(all="ignore"):
         weighed = weigh(compiled, tables, others, plates, decided, boxes)
@@ -97,7 +97,7 @@ def weighed_beliefs(
         return None
     if weighed.effective < min(_LOW * len(weighed.log_model), _ENOUGH):
         return [Curved(_names(weighed, named), np.nan, np.nan)]
-    return _differences(weighed, named, log_evidence)
+    return _differences(weighed, named, log_evidence, None)
 
 
 def _names(weighed: Weighed, named: list[Node]) -> str:
@@ -105,16 +105,20 @@ def _names(weighed: Weighed, named: list[Node]) -> str:
 
 
 def _differences(
-    weighed: Weighed, named: list[Node], log_evidence: Callable[[], float], doubt: float = 1.0
+    weighed: Weighed, named: list[Node], log_evidence: Callable[[], float], doubt: float | None
 ) -> list[Curved]:
-    """What differs by more than its limit and `doubt` times its noise: -1 for all that may differ, 1 for what surely does."""
+    """What differs by more than its limit and `doubt` times its noise: -1 for all that may differ, 1 for what surely does.
+
+    None: what is said to differ in the end, for which not all of the noise of few draws is allowed.
+    """
     weight, own = (np.exp(w - logsumexp(w)) for w in (weighed.log_model, weighed.log_own))
     values = weighed.drawn.values
-    found = [_judge(n, values[n.position], weight, own, doubt) for n in named if n.position in values]
+    drawn = [n for n in named if n.position in values]
+    found = [_judge(n, values[n.position], weighed.known_moments(n.position), weight, own, doubt) for n in drawn]
     off, noise = _evidence(weighed, weight, own) if weighed.complete else (0.0, 0.0)
     off -= log_evidence() if weighed.complete else 0.0
     judged = [c for c in found if c is not None]
-    if not judged and not abs(off) <= _NATS + doubt * _SIGMAS * noise:
+    if not judged and not abs(off) <= _NATS + (1.0 if doubt is None else doubt) * _SIGMAS * noise:
         judged = [Curved(_names(weighed, named), 1.0, 0.0)]
     return [c._replace(evidence=off) for c in judged]
 
@@ -247,21 +251,29 @@ def _is_strong(plate: Plate, port: str, node: Node, tables: Tables) -> bool:
 
 
 # ---- judging ------------------------------------------------------------------------------------------------------------
-def _judge(node: Node, values: np.ndarray, weight: np.ndarray, own: np.ndarray, doubt: float) -> Curved | None:
-    """The worst entry of a node whose moments are not those of its belief, beyond `doubt` times the noise of these draws."""
+def _judge(
+    node: Node, values: np.ndarray, known: np.ndarray, weight: np.ndarray, own: np.ndarray, doubt: float | None
+) -> Curved | None:
+    """The worst entry of a node whose moments are not those of its belief, beyond `doubt` times the noise of these draws.
+
+    `known` (2, m) are the belief's mean and sd of entries that were drawn given others, NaN for all that were drawn of the belief.
+    """
     values = values.reshape(-1, values.shape[-1])
     (mean, sd), (new_mean, new_sd) = (_moments(node, values, w) for w in (own, weight))
+    drawn = np.isnan(known[0]) & np.ones(len(values), dtype=bool)
+    mean, sd = np.where(drawn, mean, known[0]), np.where(drawn, sd, known[1])
     live = (sd > _ROUNDING * np.abs(mean)) & (new_sd > _ROUNDING * np.abs(mean))  # others were observed
     if not live.any():
         return None
-    values, mean, sd, new_mean, new_sd = (a[live] for a in (values, mean, sd, new_mean, new_sd))
+    values, mean, sd, new_mean, new_sd, drawn = (a[live] for a in (values, mean, sd, new_mean, new_sd, drawn))
     shift, log_ratio = np.abs(new_mean - mean) / sd, np.log(new_sd / sd)
     z, new_z = ((values - m[:, None]) / s[:, None] for m, s in ((mean, sd), (new_mean, new_sd)))
+    own = np.where(drawn[:, None], own, 0.0)
     # what every draw adds to either difference: of two modes one may be of a few draws
     shift_noise = np.sqrt(np.sum((weight * new_z * (new_sd / sd)[:, None] - own * z) ** 2, axis=1))
     ratio_noise = 0.5 * np.sqrt(np.sum((weight * (new_z**2 - 1.0) - own * (z**2 - 1.0)) ** 2, axis=1))
     most = _MOST_NOISE * np.sqrt(np.sum(weight**2))
-    room = [doubt * (_NOISE * n if doubt < 0 else np.minimum(_NOISE * n, most)) for n in (shift_noise, ratio_noise)]
+    room = [np.minimum(_NOISE * n, most) if doubt is None else doubt * _NOISE * n for n in (shift_noise, ratio_noise)]
     if not ((shift > _OFF + room[0]) | (np.abs(log_ratio) > _OFF + room[1])).any():
         return None
     return Curved(node.name, float(np.exp(log_ratio[np.abs(log_ratio).argmax()])), float(shift.max()))

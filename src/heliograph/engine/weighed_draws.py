@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import log_ndtr, ndtri_exp
 
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import over
+from heliograph.factors import Between, Positive
 from heliograph.graph.records import Graph, Node, Plate
+from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["BlockDraws", "Drawn"]
 
@@ -19,6 +22,7 @@ class BlockDraws:
         """`base` (N, S) are the scalars."""
         self.block, self.base = block, base
         self.free = np.ones(len(base), dtype=bool)
+        self.redrawn = np.zeros(len(base), dtype=bool)
         self.log_redrawn = np.zeros(base.shape[1])  # log density of what was drawn given the rest
 
     def of(self, node: int, dimension: int | None) -> np.ndarray:
@@ -36,27 +40,40 @@ class BlockDraws:
         self.base[at], self.free[at] = values, False
         return True
 
-    def redraw_ends(self, rng: np.random.Generator, met: np.ndarray) -> None:
-        """Draw scalars that one statement alone ties to values of functions anew, given these: a value that was not seen.
+    def redraw_ends(self, rng: np.random.Generator, met: np.ndarray, bounds: np.ndarray) -> None:
+        """Draw scalars that one statement alone ties to the rest anew, given that: values that were not seen, or were censored.
 
-        The belief knows such a value to a mean and a variance, whatever the function made: draws of that, weighed by the
-        statement, are few that count. `met` are the scalars that other factors speak of.
+        The belief knows a value to a mean and a variance, whatever a function made: draws of that, weighed by the statement, are
+        few that count. `met` are the scalars that other factors speak of, `bounds` (2, N) those that an event gives.
         """
         every = np.eye(len(self.base))
         a = np.concatenate([over(k.rows, every) for k in self.block.known] or [every[:0]])
         constant = np.concatenate([k.rows.constant for k in self.block.known] or [np.zeros(0)])
         weight = np.concatenate([k.weight for k in self.block.known] or [np.zeros(0)])
-        used = a != 0
+        used, bounded = np.asarray(a != 0), np.isfinite(bounds[0]) | np.isfinite(bounds[1])
         ends = self.free & (used.sum(axis=0) == 1) & ~met
-        for row in np.flatnonzero((used & ends).any(axis=1) & (used & ~self.free).any(axis=1)):
-            end = np.flatnonzero(used[row] & ends)[0]
-            gap = rng.standard_normal(self.base.shape[1]) / np.sqrt(weight[row])
+        worth = (used & ~self.free).any(axis=1) | (used & ends & bounded).any(axis=1)
+        for row in np.flatnonzero((used & ends).any(axis=1) & worth):
+            end = np.flatnonzero(used[row] & ends)[np.argmax(bounded[used[row] & ends])]
             self.base[end] = 0.0
-            self.base[end] = (gap - a[row] @ self.base - constant[row]) / a[row, end]
-            self.free[end] = False
-            self.log_redrawn += 0.5 * (np.log(weight[row] / (2 * np.pi)) - weight[row] * gap**2) + np.log(
-                abs(a[row, end])
-            )
+            rest = a[row] @ self.base + constant[row]
+            root = np.sqrt(weight[row])
+            low, high = sorted((a[row, end] * bounds[0, end], a[row, end] * bounds[1, end]))
+            z, log_density = _between(rng, root * (rest + low), root * (rest + high))
+            self.base[end] = (z / root - rest) / a[row, end]
+            self.free[end], self.redrawn[end] = False, True
+            self.log_redrawn += log_density + np.log(root * abs(a[row, end]))
+
+
+def _between(rng: np.random.Generator, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normal draws between bounds, and their log densities."""
+    flip = low > 0  # the side where nothing cancels
+    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
+    top = log_ndtr(high)
+    below = np.exp(log_ndtr(low) - top)
+    z = ndtri_exp(top + np.log(below + rng.random(low.shape) * (1.0 - below)))
+    log_mass = top + np.log1p(-below)
+    return np.where(flip, -z, z), -0.5 * (z**2 + LOG_2PI) - log_mass
 
 
 class Drawn:
@@ -89,11 +106,35 @@ class Drawn:
     def redraw_ends(self, rng: np.random.Generator, plates: list[Plate]) -> None:
         """Draw values that were not seen given what functions made; `plates` are those besides the blocks."""
         for drawn in self.blocks:
-            nodes = {e.node for p in plates for e in p.edges.values()} & drawn.block.rows.keys()
-            every = np.eye(len(drawn.base))
-            met = [(over(drawn.block.rows[node], every) != 0).any(axis=0) for node in nodes]
-            drawn.redraw_ends(rng, np.any(met, axis=0) if met else np.zeros(len(drawn.base), dtype=bool))
+            n = len(drawn.base)
+            met, bounds = np.zeros(n, dtype=bool), np.array([np.full(n, -np.inf), np.full(n, np.inf)])
+            for plate, node in ((p, e.node) for p in plates for e in p.edges.values() if e.node in drawn.block.rows):
+                rows = drawn.block.rows[node]
+                event = _event(self.graph, plate)
+                a = over(rows, np.eye(n))
+                if event is None:
+                    met |= (a != 0).any(axis=0)
+                    continue
+                entries = plate.edges["x"].entries(plate.size)
+                a, constant = a[entries], rows.constant[entries]
+                single = (a != 0).sum(axis=1) == 1
+                met |= (a[~single] != 0).any(axis=0)
+                for k in np.flatnonzero(single):
+                    end = np.flatnonzero(a[k])[0]
+                    low, high = np.sort((np.array(event)[:, k] - constant[k]) / a[k, end])
+                    bounds[:, end] = max(bounds[0, end], low), min(bounds[1, end], high)
+            drawn.redraw_ends(rng, met, bounds)
             self._refresh(drawn)
+
+    def redrawn(self, node: int) -> tuple[int, np.ndarray, np.ndarray] | None:
+        """The block of a node, its expressions (m, N) and constants (m,), where some entry was drawn given others."""
+        block = self._at.get(node)
+        if block is None or not block.redrawn.any():
+            return None
+        rows = block.block.rows[node]
+        a = over(rows, np.eye(len(block.base)))
+        mine = (a[:, block.redrawn] != 0).any(axis=1)
+        return self.blocks.index(block), np.where(mine[:, None], a, np.nan), rows.constant
 
     @property
     def log_redrawn(self) -> np.ndarray:
@@ -114,3 +155,18 @@ class Drawn:
         self.values[node] = np.empty_like(values)
         self.values[node][entries] = values
         return True
+
+
+def _event(graph: Graph, plate: Plate) -> tuple[np.ndarray, np.ndarray] | None:
+    """The bounds that a plate of events that are known to hold puts on what it is about."""
+    if not isinstance(plate.factor, (Between, Positive)) or "y" not in plate.edges:
+        return None
+    edge = plate.edges["y"]
+    seen = graph.nodes[edge.node].observed
+    points = None if seen is None else seen.point
+    if points is None or not (points[edge.entries(plate.size)] == 1).all():
+        return None
+    if isinstance(plate.factor, Positive):
+        return np.zeros(plate.size), np.full(plate.size, np.inf)
+    low, high = (np.broadcast_to(np.asarray(plate.data[k], dtype=float), (plate.size,)) for k in ("lower", "upper"))
+    return low, high

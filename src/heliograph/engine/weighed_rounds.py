@@ -18,7 +18,7 @@ from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.tables import Tables
 from heliograph.engine.weighed_draws import Drawn
-from heliograph.engine.weighed_plates import said_of
+from heliograph.engine.weighed_plates import makes_values, said_of
 from heliograph.engine.weighed_proposals import Kernels, Mixture, Portion
 from heliograph.factors import AbsoluteValue, Prior, Product, Square
 from heliograph.families import Family, Gaussian
@@ -53,6 +53,7 @@ class Weighed(NamedTuple):
     log_own: np.ndarray
     log_model: np.ndarray
     complete: bool  # whether the weights hold the whole model, so that their mean is its evidence
+    belief: Portion  # what the run believes
 
     @property
     def effective(self) -> float:
@@ -63,6 +64,15 @@ class Weighed(NamedTuple):
     def log_evidence(self) -> float:
         """The logarithm of the mean weight."""
         return float(logsumexp(self.log_model) - np.log(len(self.log_model)))
+
+    def known_moments(self, node: int) -> np.ndarray:
+        """The belief's mean and sd (2, m) of entries that were drawn given others; NaN of those whose draws are the belief's."""
+        found = self.drawn.redrawn(node)
+        if found is None:
+            return np.full((2, 1), np.nan)
+        block, a, constant = found
+        mean, root = self.belief.blocks[block]
+        return np.array([a @ mean + constant, np.sqrt(np.sum((a @ root) ** 2, axis=1))])
 
     def tempered(self) -> np.ndarray:
         """Weights, evened out until some draws count."""
@@ -105,7 +115,12 @@ class _Look(NamedTuple):
         compiled, blocks = self.compiled, [b.factor.block for b in self.compiled.blocks]
         drawn = mixture.draw(rng, compiled.graph, blocks, self.beliefs)
         log_model, complete = np.zeros(drawn.n), True
-        for plate in self.plates:
+        first = [p for p in self.plates if makes_values(compiled.graph, p, self.boxes)]
+        rest = [p for p in self.plates if not any(p is q for q in first)]
+        for plate in (*first, None, *rest):
+            if plate is None:  # what was computed is known: values that were not seen are drawn given that
+                drawn.redraw_ends(rng, self.plates)
+                continue
             said = said_of(plate, self.tables, drawn, self.boxes)
             if said is None:
                 return None
@@ -114,12 +129,11 @@ class _Look(NamedTuple):
         blocks_fixed = zip(drawn.blocks, self.fixed, strict=True)
         if any(block.free[fixed].any() for block, fixed in blocks_fixed):
             return None  # something is known exactly that is not computed
-        drawn.redraw_ends(rng, self.plates)
         for block in drawn.blocks:
             log_model += known_log_density_at(block.block.known, block.base) + block.block.log_constant
         mixed = mixture.log_density(drawn)
         log_model = np.where(np.isnan(log_model), -np.inf, log_model) - drawn.log_redrawn - mixed
-        return Weighed(drawn, self.first[0].log_density(drawn) - mixed, log_model, complete)
+        return Weighed(drawn, self.first[0].log_density(drawn) - mixed, log_model, complete, self.first[0])
 
 
 def weigh(
