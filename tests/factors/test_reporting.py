@@ -1,5 +1,6 @@
 """What a factor tells of itself, what it may be made of, and runs that have little time."""
 
+import dataclasses
 import functools
 
 import matplotlib as mpl
@@ -42,6 +43,15 @@ def test_a_report_counts_what_the_function_itself_counts():
     lines = str(report).splitlines()
     assert len(lines) == 10 and "counted(z) -> Gaussian" in lines[0]
     assert report.labels["z"] >= 20
+
+
+@pytest.mark.parametrize(("saved", "words"), [(0.5, "0.5 s less than"), (-0.5, "0.5 s more than")])
+def test_a_report_says_whether_learning_has_saved_time_or_cost_some(saved, words):
+    @hg.factor(output=hg.Gaussian)
+    def unused(z):
+        return np.sinh(z)
+
+    assert f"about {words} asking" in str(dataclasses.replace(unused.report(), seconds_saved=saved))
 
 
 def test_a_picture_shows_the_exact_belief_within_its_band():

@@ -70,14 +70,16 @@ class FactorReport:
         share = 100 * self.n_asked / max(self.n_messages, 1)
         compared = "nothing was compared yet"
         if np.isfinite(self.expected_kl):
-            compared = f"expected {self.expected_kl:.1e} nats a message, found {self.realised_kl:.1e}"
+            compared = f"expected {self.expected_kl:.1e} nats per message, found {self.realised_kl:.1e}"
+        word = "less" if self.seconds_saved >= 0 else "more"
+        saved = f"about {abs(self.seconds_saved):.3g} s {word} than asking about every message"
         return "\n".join([
             self.title,
             f"  messages          {self.n_messages:,}",
             f"  asked             {self.n_asked:,} ({share:.2g} %)",
             f"  evaluations       {self.n_evaluations:,} of the function",
             f"  by references     {self.n_reference_evaluations:,} of these",
-            f"  time              {self.seconds:.3g} s, about {self.seconds_saved:.3g} s less than asking about every message",
+            f"  time              {self.seconds:.3g} s, {saved}",
             f"  labels            {', '.join(f'{k} {n}' for k, n in self.labels.items()) or 'none'}",
             f"  errors            {compared}",
             f"  audits            {self.n_audits} trusted messages were checked",
