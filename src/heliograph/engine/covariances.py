@@ -65,8 +65,8 @@ def covariance_of(
         return np.reshape(own.covariance if a.node.dimension is not None else own.variance, (*shapes[0], *shapes[1]))
     if _connected(graph, groups(), *forms):
         raise ModelError(
-            f"{a.name!r} and {b.name!r} depend on each other, but are not in one block of jointly Gaussian variables: the run "
-            "knows no covariance of them"
+            f"{a.name!r} and {b.name!r} depend on each other, but are not in one block of jointly Gaussian variables, so the "
+            "run does not know their covariance"
         )
     return np.zeros((*shapes[0], *shapes[1]))
 

@@ -128,7 +128,7 @@ def _prior_of(graph: Graph, shared: Variable) -> Plate:
     node = graph.nodes[shared.node.position] if 0 <= shared.node.position < len(graph.nodes) else None
     if node is None or node.family is not MultivariateGaussian or node.size != 1 or shared.index is not None:
         raise ModelError(
-            f"parts share one vector: {shared.name!r} is none; write model.gaussian(name, mean, covariance=...)"
+            f"parts share one vector, and {shared.name!r} is not a vector; write model.gaussian(name, mean, covariance=...)"
         )
     for plate, port in graph.edges_of(node.position):
         if isinstance(plate.factor, Prior) and port == "x":

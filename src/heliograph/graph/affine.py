@@ -60,7 +60,7 @@ def take(form: Affine, rows: np.ndarray, shape: tuple[int, ...] | None = None) -
 def by_pattern(form: Affine) -> list[tuple[np.ndarray | slice, Affine]]:
     """Rows with the same variables in them, and what they are without the others; rows with none are left out."""
     held = np.array([t.coefficients != 0 for t in form.terms]).reshape(len(form.terms), form.size)
-    if held.all():  # by far the most common, and the sorting of many rows is slow
+    if held.all():  # the most common case, in which rows need no slow sorting
         return [(slice(None), form)] if len(form.terms) else []
     patterns, which = np.unique(held, axis=1, return_inverse=True)
     found: list[tuple[np.ndarray | slice, Affine]] = []

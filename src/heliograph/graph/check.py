@@ -50,7 +50,7 @@ def as_floats(label: str, value: Any, wanted: str = "real numbers") -> np.ndarra
 
 
 def check_divisor(name: str, value: Any) -> np.ndarray:
-    """What a variable is divided by: finite numbers other than 0."""
+    """The divisor of a variable: finite numbers other than 0."""
     divisor = as_floats(f"variable {name!r} is divided by something that", value)
     if (divisor == 0).any():
         raise ModelError(f"variable {name!r} is divided by zero")

@@ -21,10 +21,10 @@ from heliograph.graph.records import Affine, Graph, Node, Plate, Term
 
 __all__ = ["Limits", "Statement", "bounds_of_event", "check_plate", "check_possible"]
 
-_MOST_ROWS = 100_000  # statements on more sums than this are left to the sweeps: to compare them would take longer
+_MOST_ROWS = 100_000  # statements about more sums than this are not compared, as that would take longer than a sweep
 
 
-Record = Callable[[Callable[[], object]], None]  # takes note of how to take back a change
+Record = Callable[[Callable[[], object]], None]  # records how to undo a change
 
 
 class Statement(NamedTuple):
@@ -37,7 +37,7 @@ class Statement(NamedTuple):
 
 
 class Limits:
-    """The intervals that are left to every base entry, and to every other expression that was bounded."""
+    """The intervals of possible values of every base entry, and of every other expression that was bounded."""
 
     def __init__(self) -> None:
         self._single: dict[

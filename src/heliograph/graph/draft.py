@@ -30,7 +30,7 @@ class Unfolding:
 
 
 class Component:
-    """A factor that was written as a component of a mixture: no variable, and of no use to other words."""
+    """A factor that was written as a component of a mixture; it is no variable and cannot be used further."""
 
     def __init__(
         self, name: str, factor: Any, ports: Mapping[str, Any], data: Mapping[str, np.ndarray], kind: Any

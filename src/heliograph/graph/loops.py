@@ -15,7 +15,7 @@ from heliograph.graph.sparse import connected_parts
 __all__ = ["links_on_loops", "variables_in_loops"]
 
 _COUNTED: tuple[type[Family], ...] = (Gaussian, MultivariateGaussian, Bernoulli, Categorical)
-_ROUNDS = 50  # of cutting off leaves; the rest of a longer branch is named with its loop
+_ROUNDS = 50  # of cutting off leaves; what remains of a longer branch is named with its loop
 
 
 def variables_in_loops(graph: Graph) -> list[str]:
@@ -54,7 +54,7 @@ def variables_in_loops(graph: Graph) -> list[str]:
 
 
 def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
-    """The plates, and the ports of each, that are left when everything that only hangs on is cut off, plate by plate.
+    """The plates, with the ports of each, that remain when leaves are cut off again and again, plate by plate.
 
     An element that touches one open entry is a leaf, and so is an entry that one element touches. A whole plate of
     either goes at once, which leaves nothing of a regression, whatever its number of rows.
@@ -93,7 +93,7 @@ def links_on_loops(entries: np.ndarray, elements: np.ndarray, n_entries: int, n_
         keep = np.bincount(entries[left], minlength=n_entries)[entries[left]] > 1
         keep &= np.bincount(elements[left], minlength=n_elements)[elements[left]] > 1
         if keep.all():
-            return left  # nothing is a leaf any more, so that every connected part has as many links as vertices
+            return left  # no leaf is left, and every connected part has as many links as vertices
         left = left[keep]
     entries, elements = entries[left], elements[left]
     label = connected_parts(n_entries + n_elements, entries, n_entries + elements)

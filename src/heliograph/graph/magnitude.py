@@ -15,7 +15,7 @@ __all__ = ["Magnitude"]
 
 
 class Magnitude:
-    """``abs(x)``: ``abs(x) < bound`` is the event that x is between two bounds, whatever else is done with it makes a variable."""
+    """``abs(x)``: ``abs(x) < bound`` is the event that x is between two bounds, any other use makes a variable."""
 
     def __init__(self, variable: Quantity, within: Callable[[np.ndarray], Any], make: Callable[[], Any]) -> None:
         self.variable = variable

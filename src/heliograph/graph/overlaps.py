@@ -96,7 +96,7 @@ def _open(form: Affine, involved: list[int], keys: np.ndarray) -> Affine:
             (waiting if touches and part.node.made is not None else closed).append(part)
             met |= part.node.made is not None and id(part.node) in held
             held.add(id(part.node))
-        if met:  # what stands twice is summed before it is taken apart
+        if met:  # equal terms are summed before they are taken apart
             break
     return form._replace(terms=(*closed, *waiting), constant=constant)
 

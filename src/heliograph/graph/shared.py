@@ -1,6 +1,6 @@
 """Shared unknowns of a learning plate's elements: their number, and how many elements are connected through them.
 
-Errors of learned messages that reach the same unknowns add up, those of rows that have nothing in common do not.
+Errors of learned messages about the same unknowns add up; those of rows without common unknowns do not.
 """
 
 from __future__ import annotations

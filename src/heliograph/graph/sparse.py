@@ -1,5 +1,5 @@
 # pyright: basic
-"""SciPy's sparse matrices, which come without types: the border across which they reach the typed rooms."""
+"""SciPy's sparse matrices, which have no type annotations, behind functions that have."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ METHODS = frozenset({"sum", "mean", "reshape", "shape", "size", "ndim"})
 
 
 def asked_by_pandas() -> bool:
-    """Whether pandas' ``frame @ w`` asked for an array: it defers to nobody, and would fail with an error of its own."""
+    """Return whether pandas' ``frame @ w`` asked for an array: it does not defer to other types, and would raise its own error."""
     caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  (of `__array__`, which called this)
     return caller.f_code.co_name == "dot" and str(caller.f_globals.get("__name__", "")).startswith("pandas.")
 
@@ -83,7 +83,7 @@ def no_frame(name: str) -> str:
 
 
 def no_function(function: str, name: str) -> str:
-    """The sentence for a function of NumPy that the language has not."""
+    """The sentence for a function of NumPy that the language lacks."""
     return (
         f"{function} of the random variable {name!r} has no factor of its own; write it as a function, for example "
         f"@hg.factor(output=hg.Gaussian) def f(x): return {function}(x)"

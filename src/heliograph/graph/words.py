@@ -23,8 +23,8 @@ def word(
 ) -> Callable[Concatenate[ModelLike, P], Variable]:
     """The method that makes a variable by a function of the language.
 
-    A Gamma variable that is given as one of these `numbers` is integrated over like any hyper-parameter, for no message says
-    what it is.
+    A Gamma variable that is given as one of these `numbers` is integrated over like any hyper-parameter, because it
+    has no messages there.
     """
     return _method(build, function, numbers)
 
@@ -51,7 +51,7 @@ def _method(call: Callable[..., Any], function: Callable[..., Any], numbers: tup
 
 
 def _known(model: ModelLike, value: Any) -> Any:
-    """What stands where a number is wanted: a symbol for a Gamma variable, anything else as it is."""
+    """An argument where a number is wanted: a symbol in place of a Gamma variable, anything else as it is."""
     return as_symbol(model, value) if isinstance(value, Variable) and value.family is Gamma else value
 
 

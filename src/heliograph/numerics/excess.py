@@ -1,4 +1,4 @@
-"""What a convex function has above its tangent at 0, exact also where that is tiny."""
+"""The excess of a convex function over its tangent at 0, exact also where it is tiny."""
 
 from __future__ import annotations
 

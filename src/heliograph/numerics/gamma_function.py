@@ -1,4 +1,4 @@
-"""What is left of the gamma function once Stirling's formula is taken away, to full relative precision.
+"""The gamma function less Stirling's formula, and its derivatives, to full relative precision.
 
 With ``log Gamma(x) = x log x - x + log(2 pi / x) / 2 + binet(x)`` the densities, divergences and projections of the
 Gamma, Beta and Dirichlet families can be written so that the large terms cancel on paper and not in floating point;

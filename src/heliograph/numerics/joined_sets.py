@@ -1,4 +1,4 @@
-"""Which numbers belong together, when lists of them say so."""
+"""Connected sets of numbers, given lists of numbers that belong together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["joined_sets"]
 
 
 def joined_sets(lists: Iterable[Sequence[int]]) -> list[set[int]]:
-    """Sets of all the numbers in `lists`: what stands in one list is in one set. The set of the smallest number is first.
+    """Join lists with common numbers into sets. The set with the smallest number comes first.
 
     >>> joined_sets([[4, 2], [0, 1], [2, 3]])
     [{0, 1}, {2, 3, 4}]

@@ -1,4 +1,4 @@
-"""What depends on patterns alone, kept while one model is solved again and again with other numbers.
+"""A cache of symbolic work, for one model that is solved again and again with other numbers.
 
 The symbolic work of a solve (which rows touch which variables, in which order these are eliminated, where products of entries go)
 is a function of index arrays. Inside `remembering` such functions are computed once per pattern: `recalled` is given the pattern

@@ -1,4 +1,4 @@
-"""The special functions of SciPy with types, of which SciPy ships none: import any of them from here."""
+"""SciPy's special functions with type annotations, which SciPy lacks: import any of them from here."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class AlwaysAsk:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """None to speak of."""
+        """No settings."""
         return {}
 
     @property

@@ -1,7 +1,7 @@
-"""What an operator is: something that sends messages of one factor, asking when it does not know.
+"""The protocol of operators, which send the messages of one factor and ask an oracle about those that they do not know.
 
-An operator knows no oracle and no graph. It is given the messages that came in, a function `ask` that gives an
-answer for some rows of them at a price, and a `Setting` that says what else may be known. `Learner` is the
+An operator knows no oracle and no graph. It gets the incoming messages, a function `ask` that answers for some rows of them
+at a price, and a `Setting` with what else is known about the run. `Learner` is the
 exchangeable part of the just-in-time operator: a regression that sees tuples of messages.
 """
 
@@ -35,13 +35,13 @@ State = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and what goes in
 
 
 class Reply(NamedTuple):
-    """What came of one call for one direction of a plate of n messages."""
+    """The result of one call for one direction of a plate of n messages."""
 
     message: Family  # (n,) to be sent
-    failed: np.ndarray  # (n,) bool: nobody knows; the engine keeps the old message
+    failed: np.ndarray  # (n,) bool: no answer; the engine keeps the old message
     asked: np.ndarray  # (n,) bool
     log_variance: np.ndarray | None = None  # (n, q) log predictive variance, NaN before anything was learned
-    # (n,) nats that the belief is expected to be wrong by, infinite where it failed; None where nobody says
+    # (n,) nats that the belief is expected to be wrong by, infinite where it failed; None if unknown
     expected_kl: np.ndarray | None = None
     n_asked: int = 0  # rows handed to the oracle
     n_evaluations: int = 0  # of the user's function
@@ -62,12 +62,12 @@ class AnswerLike(Protocol):
 
     @property
     def expected_kl(self) -> Mapping[str, np.ndarray]:
-        """Every random port -> (n,) nats that its own error is worth."""
+        """Every random port -> (n,) nats, the size of its own error."""
         ...
 
     @property
     def failed(self) -> np.ndarray:
-        """The rows (n,) at which nothing is known."""
+        """The rows (n,) without an answer."""
         ...
 
     def failed_at(self, port: str) -> np.ndarray:
@@ -115,7 +115,7 @@ class ReferenceLike(Protocol):
 
     @property
     def sure(self) -> np.ndarray | None:
-        """Nats ``(n,)`` that bound its own error, where it has looked everywhere; None where it has not."""
+        """Nats ``(n,)`` that bound its own error, if it covers the whole domain; None if it does not."""
         ...
 
 
@@ -141,9 +141,9 @@ class Setting(NamedTuple):
         None  # (rng, incoming, to) -> cheap moments of beliefs, or None
     )
     share: float = 1.0  # unknowns that the messages of the whole model share, for each message
-    together: int = 1  # messages at most that are connected with one another at all
-    deadline: float = math.inf  # by time.monotonic(): afterwards nothing is asked that can be predicted at all
-    # whether answers will be compared with those at values next to these: no table that knows some rows and not others, then
+    together: int = 1  # the largest number of messages that are connected with one another
+    deadline: float = math.inf  # by time.monotonic(): afterwards nothing is asked that can be predicted
+    # whether the evidence will be compared with that at neighbouring values; tables that cover only some rows are then not used
     compared: bool = False
 
 
@@ -197,7 +197,7 @@ def rows_of(incoming: Incoming, rows: Any) -> dict[str, Any]:
 
 
 def signature(incoming: Incoming) -> str:
-    """Which families, of which dimensions, came in: what was learned about one signature says nothing about another.
+    """The families and dimensions of incoming messages; each signature is learned separately.
 
     >>> from heliograph.families import Beta, Gaussian
     >>> signature({"z": Gaussian(0.0, [1.0, 2.0]), "scale": np.ones((2, 3)), "out": Beta(1.0, [1.0, 2.0])})

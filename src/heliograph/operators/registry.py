@@ -12,7 +12,7 @@ from heliograph.errors import FileFormatError, ModelError
 
 __all__ = ["make_operator", "operator_from_state", "operator_names", "register"]
 
-# name -> where its maker is; imported when first wanted, so that a run with one operator loads no other (and nothing
+# name -> the place of its maker, imported when first wanted, so that a run with one operator loads no other (and nothing
 # here imports the wing of the paper, where those of earlier papers are)
 _KNOWN: dict[str, tuple[str, str]] = {
     "ask": ("heliograph.operators.asking", "AlwaysAsk"),

@@ -1,9 +1,9 @@
 """The same message, expensively: importance sampling and quadrature, with an honest account of their errors.
 
-Start with `answer.py` (what an oracle gives back) and `sampler.py` (the user's function as data). `problem.py` cuts a plate into
-integrals of one kind. Then choose a way: `quadrature` and `importance` are the oracles, between which `automatic.py` chooses for
-each row (and where each is found by its name), `references` their cheap and unvouched cousins; all of them work on the `axes` of
-the families. `frames.py` and `answering.py` turn sums into an answer.
+Start with `answer.py` (what an oracle gives back) and `sampler.py` (the user's function as data). `problem.py` cuts a plate
+into integrals of one kind. Then choose a way: `quadrature` and `importance` are the oracles, between which `automatic.py`
+chooses for each row (and where each is found by its name), `references` give cheap beliefs without guaranteed errors; all of
+them work on the `axes` of the families. `frames.py` and `answering.py` turn sums into an answer.
 """
 
 from heliograph.oracles.answer import Answer, Oracle

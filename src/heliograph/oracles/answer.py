@@ -1,4 +1,4 @@
-"""What an oracle gives back: beliefs for every direction from one run, and how far each can be trusted."""
+"""The answer of an oracle: beliefs for every direction from one run, and the error of each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     standard_errors: dict[str, tuple[np.ndarray, ...]]  # port -> like Family.expected_statistics()
     covariances: dict[str, np.ndarray]  # port -> (n, q, q)
     chart_covariances: dict[str, np.ndarray]  # port -> (n, r, r)
-    expected_kl: dict[str, np.ndarray]  # port -> (n,): what these errors are worth in nats
+    expected_kl: dict[str, np.ndarray]  # port -> (n,): the size of these errors in nats
     log_z_error: np.ndarray  # (n,)
     ess: np.ndarray  # (n,)
     pareto_k: np.ndarray  # (n,)

@@ -46,7 +46,7 @@ def answer_of(
 
     A port without such statistics is unknown, and takes no other with it; an output without any spread is known exactly.
     """
-    # so far from what was seen a log weight is all rounding: what the inputs' messages say is not in it any more
+    # at such a log weight the rounding hides the terms of the inputs' messages
     failed = failed | (log_z < _FAINTEST) | _rounded_weights(problem.output, mean[:, blocks_of(problem)[-1]])
     projections, lost = _projections(problem, frame, mean, covariances, n_draws, failed)
     failed = failed | np.logical_and.reduce(list(lost.values()))
@@ -117,7 +117,7 @@ def _projections(
             p = _certain_where_constant(port, p, usable, expected, frame)
         found[port.name] = p
         lost[port.name] = (~usable | ~p.sound) & ~port.message.is_point
-        if port is problem.output:  # most of the output lies beyond the last double
+        if port is problem.output:  # most of the output lies beyond the largest double below the edge
             lost[port.name] |= on_edge > 0.5
     return found, lost
 
@@ -137,7 +137,7 @@ def _certain_where_constant(
 
 
 def _rounded_weights(output: Port, shares: np.ndarray) -> np.ndarray:
-    """Where outputs on an edge matter to every port: their weights are not known unless the message is flat there."""
+    """Rows in which outputs on an edge matter to every port, though their weights are unknown as the message is not flat there."""
     steep = np.zeros(shares.shape, dtype=bool)
     if output.axis.edge_depth:
         steep = np.stack([output.message.naturals[0] != 0, output.message.naturals[-1] != 0], axis=1)
@@ -145,7 +145,7 @@ def _rounded_weights(output: Port, shares: np.ndarray) -> np.ndarray:
 
 
 def _edge_error(port: Port, share: np.ndarray, q: int) -> np.ndarray:
-    """What rounding an output to the edge of its support may have cost: it lies somewhere beyond the last double."""
+    """The error of rounding outputs to the edge of their support: they lie somewhere beyond the last double."""
     return ((port.axis.edge_depth * share) ** 2)[:, None, None] * np.eye(q)
 
 

@@ -27,11 +27,13 @@ from heliograph.oracles.sampler import Sampler
 __all__ = ["AutomaticOracle", "Route", "make_oracle"]
 
 
-_SHARPER = 0.01  # of the precision wished for: the errors of some hundred cells add up
-_FINEST, _COARSEST = 1e-10, 1e-4  # relative accuracy of quadrature: below, nothing is gained; above, nothing is saved
+_SHARPER = 0.01  # of the required precision: the errors of some hundred cells add up
+_FINEST, _COARSEST = 1e-10, 1e-4  # relative accuracy of quadrature: more accuracy gains nothing, less saves nothing
 _PLANE_CELLS = 2_000  # of a row with two unknown numbers: beyond some 0.4 million calls sampling is cheaper
-_SAMPLED = 3e-4  # relative standard error: sampling seldom ends below it, so what quadrature left there is not sampled
-_FEW_CHOICES = 4  # of discrete inputs, at which quadrature for each is no question of price
+_SAMPLED = (
+    3e-4  # relative standard error that sampling seldom reaches: rows that quadrature left below it are not sampled
+)
+_FEW_CHOICES = 4  # combinations of discrete inputs for which quadrature is always affordable
 _MOST_CHOICES = 4_096
 _TRIED = 2  # rows on which the two are compared
 # calls by quadrature that are worth one draw: exact labels are asked for 1.2 to 2 times less often, and besides the function
@@ -93,7 +95,7 @@ class AutomaticOracle:
     What it measured is remembered by the object, so a factor keeps one for itself.
     """
 
-    precision: float | None = None  # the relative standard error wished for
+    precision: float | None = None  # the required relative standard error
     importance: ImportanceOracle = field(default_factory=ImportanceOracle)
     measured: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)  # kind of rows -> by quadrature
 

@@ -54,14 +54,14 @@ def try_values(
 
 def call(rng: np.random.Generator, sampler: Sampler, arrays: Mapping[str, np.ndarray], n: int) -> Any:
     """Whatever the function gives for n samples, unchecked; raises `FactorError` if it raises."""
-    # who asks checks the result, so what NumPy warns of on the way (exp of a large number) is not news
+    # the caller checks the result, so NumPy's warnings (exp of a large number) are not needed
     arrays = {k: _locked(a) for k, a in arrays.items()}
     with np.errstate(all="ignore"):
         return _call(rng, sampler, arrays, n) if sampler.vectorized else _call_each(rng, sampler, arrays, n)
 
 
 def _locked(values: Any) -> np.ndarray:
-    """A view that the user's function cannot write to: a change in place would change the draws under everyone's feet."""
+    """A read-only view for the user's function: a change in place would change the draws for all other uses."""
     view = np.asarray(values).view()
     view.flags.writeable = False
     return view
@@ -107,7 +107,7 @@ def _call(rng: np.random.Generator, sampler: Sampler, arrays: Mapping[str, np.nd
             if isinstance(given, tuple | list)
             else given
         )
-    # a copy: a function may give the array that it was given, or one of its own that it fills again at its next call
+    # a copy: a function may return its argument, or a buffer that it fills again at its next call
     return np.array(as_array(sampler.name, given))
 
 
@@ -120,7 +120,7 @@ def _culprit(sampler: Sampler, arrays: Mapping[str, np.ndarray], n: int) -> int 
         some = {k: a[start:stop] for k, a in arrays.items()}
         try:
             sampler.function(**some, **_extra(np.random.default_rng(0), sampler, stop - start))
-        except Exception:  # which one it is was caught before
+        except Exception:  # the sample itself was checked before
             return True
         return False
 

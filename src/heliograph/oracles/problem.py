@@ -1,4 +1,4 @@
-"""The integral an oracle has to do, for rows of a plate that share which ports are fixed.
+"""The integral that an oracle computes, for rows of a plate in which the same ports are fixed.
 
 `groups_of` cuts a plate into such problems; `walk` calls the user's function at given coordinates.
 """

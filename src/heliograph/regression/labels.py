@@ -9,9 +9,8 @@ from heliograph.regression.squared_exponential import Widths
 
 __all__ = ["checked_labels", "joined_labels"]
 
-Labels = tuple[
-    np.ndarray, np.ndarray, np.ndarray | None
-]  # inputs (N, k), targets (N, q), their noise variances or None
+# inputs (N, k), targets (N, q), and their noise variances, if there are any
+Labels = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
 def checked_labels(widths: Widths, inputs: np.ndarray, targets: np.ndarray, label_noise: np.ndarray | None) -> Labels:

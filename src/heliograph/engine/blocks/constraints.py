@@ -95,8 +95,8 @@ def _reduce(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> tuple[list[int]
         if np.abs(pivot) <= _RANK * max(size[k], 1e-300):
             if np.abs(b[k]) > _CONSISTENT * (1.0 + np.abs(values[k])):
                 raise ContradictionError(
-                    f"an expression that was observed as {values[k]:g} has another value by what else is known exactly; take "
-                    "one of the statements back"
+                    f"an expression was observed as {values[k]:g}, but exactly known values give it another one; take one of the "
+                    "statements back"
                 )
             continue  # it follows from the others
         log_pivots += float(np.log(np.abs(pivot)))

@@ -63,6 +63,6 @@ def _inferred(
     branch = Branch(values, 0.0, log_evidence, posterior, written)
     if np.isnan(log_evidence) or log_evidence == np.inf:
         raise ModelError(
-            f"EP gave no evidence where {branch.words}, so that the branches cannot be weighed; there: {posterior.status}"
+            f"EP gave no evidence where {branch.words}, so the branches cannot be weighed; the status there: {posterior.status}"
         )
     return branch

@@ -150,7 +150,7 @@ def draw(factor: Reported, axes: Any, operator: Any, to: str | None, over: str |
         )
     chart: Any = chart_of(incoming[over])
     if not hasattr(chart, "from_features") or not incoming[over].proper.all():
-        raise ModelError(f"only over a message of one number a line can be drawn, and {over!r} is none")
+        raise ModelError(f"a line can only be drawn over a message of one number, and {over!r} has more")
     features = chart.features(incoming[over])
     middle = np.argsort(features[:, 0], kind="stable")[len(features) // 2]
     half = _SPREAD * (features[:, 0].std() + np.exp(0.5 * features[middle, 1]))

@@ -45,7 +45,7 @@ class Entries(NamedTuple):
     """The size of a new variable, and its observed values."""
 
     size: Any = None  # a whole number or a tuple of them; None: as many as the parameters have
-    observed: Any = None  # values, NaN where missing; None: nothing was seen
+    observed: Any = None  # values, NaN where missing; None: nothing was observed
     missing: Any = None  # True where a value is missing
 
 

@@ -1,4 +1,4 @@
-"""Lifetimes, and values that were recorded only between bounds."""
+"""Lifetimes, and values that were only recorded between bounds."""
 
 from __future__ import annotations
 

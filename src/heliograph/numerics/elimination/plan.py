@@ -1,4 +1,4 @@
-"""The order in which variables are summed out, and where every table goes: all that does not depend on numbers.
+"""The plan of an exact sum: the order in which variables are summed out, and where every table goes.
 
 Each round takes an independent set of variables with small neighbourhoods. A variable v with neighbours N has a *clique*,
 a table over (v, N) to which every table that contains v is added; the sum over v is a new table over N. Cliques of equal

@@ -18,7 +18,7 @@ __all__ = ["Bare", "bare_of", "scaled", "values_of"]
 
 @dataclass(frozen=True)
 class Bare:
-    """All that is known of it before numbers."""
+    """The pattern of the precision, before its numbers are known."""
 
     plan: Plan  # without fill
     parts: tuple[Placed, ...]

@@ -1,11 +1,11 @@
 """Means and variances where a joint factor is too expensive and expressions are of two variables: leagues, pairs, differences.
 
 The mean is that of conjugate gradients. Variances are those of messages between neighbours (Weiss and Freeman, 2001): with the
-precision Q scaled to a unit diagonal, every variable i tells its neighbour j what it knows without j,
+precision Q scaled to a unit diagonal, every variable i sends its neighbour j what it knows without j,
 
     sent[i -> j] = Q_ij^2 / (1 - sum over k other than j of sent[k -> i]),
 
-until that stands still. On a tree this is elimination, and exact. Where there are loops, what comes back around one counts twice,
+until these converge. On a tree this is elimination, and exact. Where there are loops, what comes back around one counts twice,
 and standard deviations are too small, by the less the longer the loops and the more neighbours share in them: by .03 % (rms) in
 the league of 10,000 players and 100,000 games, where 128 random probes are off by .3 % and the whole run takes six times as long
 (docs/decisions/0061). A caller checks a sample of them by single solves.
@@ -133,7 +133,7 @@ def _pairs(plan: Plan, rows: Rows) -> _Pairs | None:
 def _settled(
     passing: Passing, link: np.ndarray, start: tuple[np.ndarray, np.ndarray] | None
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None:
-    """The precision of every variable, and what was sent over each link, once they stand still; None where they do not."""
+    """The precision of every variable and the messages over each link, once they have converged; None where they do not."""
     low, high, n = passing.low, passing.high, passing.bare.plan.n_sparse
     square = link**2
     down, up = (np.zeros_like(link), np.zeros_like(link)) if start is None else start
@@ -150,7 +150,7 @@ def _settled(
 
 
 def _variances(pairs: _Pairs, passed: Passed) -> np.ndarray:
-    """From the belief of each pair: each variable without what the other sent it, and their link."""
+    """Variances from the belief of each pair: each variable without the other's message, and their link."""
     n = len(pairs.first)
     if n > CHUNK:  # fresh memory for many rows takes longer than the arithmetic
         return np.concatenate([_variances(_Pairs(*(a[part] for a in pairs)), passed) for part in chunks(n, CHUNK)])

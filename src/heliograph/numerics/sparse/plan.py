@@ -1,4 +1,4 @@
-"""The plan: all that is known of a pattern before any number is touched, its cost first of all.
+"""The plan of a factorisation, made from the pattern alone: an order of elimination, its cost, and a layout.
 
 Variables get new numbers, in the order in which they are eliminated. The precision in these numbers is an arrow,
 

@@ -1,4 +1,4 @@
-"""What the rounds of elimination have in common: the record of one, and when the rest is better taken as one dense matrix."""
+"""The record of one round of elimination, and the rules for when to treat the rest as one dense matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call of the just-in-time operator for a plate of tuples: what is predicted, what is asked, and in which order."""
+"""One call of the just-in-time operator for a plate of tuples: which rows are predicted, which are asked, and in which order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Call:
         self.parts: list[tuple[np.ndarray, Family]] = []
         self.asked = np.zeros(self.n, dtype=bool)
         self.failed = np.zeros(self.n, dtype=bool)
-        self.expected_kl = np.full(self.n, np.nan)  # of what an oracle answered; nobody knows it of predictions
+        self.expected_kl = np.full(self.n, np.nan)  # of answers of an oracle; unknown for predictions
         self.log_variance: np.ndarray | None = None
         self.n_asked, self.learning, self.prediction = 0, 0.0, 0.0
 
@@ -42,7 +42,7 @@ class Call:
         can = embeddable(self.seen)
         self._absorb()
         if not can.all():
-            self._ask(np.flatnonzero(~can))  # no kernel sees an improper message
+            self._ask(np.flatnonzero(~can))  # an improper message has no embedding
         rest = np.flatnonzero(can)
         while len(rest) and self.direction.learner is None:
             missing = self.operator.minibatch - self.direction.n_waiting
@@ -72,7 +72,7 @@ class Call:
             message, log_variance, doubtful = self._predict(rows)
             self._keep(rows[~doubtful], message[~doubtful])
             rows, worst = rows[doubtful], log_variance[doubtful].max(axis=1, initial=-np.inf)
-            # the most uncertain first: what they teach may settle the others
+            # the most uncertain first: the others may be certain after these are learned
             chosen = np.sort(np.argsort(-worst, kind="stable")[:block])
             self._ask(rows[chosen])
             rows = np.delete(rows, chosen)
@@ -96,7 +96,7 @@ class Call:
         tuples = rows_of(self.seen, rows)
         try:
             answer = self.ask(rows_of(self.incoming, rows))
-        except BaseException as error:  # whatever it is, what was paid for is learned before it goes on
+        except BaseException as error:  # whatever the exception, the answers so far are learned before it goes on
             done = getattr(error, "answered", None)
             if done is not None:
                 self._learn(rows_of(tuples, done[0]), done[1])

@@ -1,4 +1,4 @@
-"""What the just-in-time operator knows about each direction, and how that is kept."""
+"""The state of the just-in-time operator for each direction, and how it is saved."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class JustInTime:
     oracle run teaches every direction, else only the one that asked. `improper` says what to do with an oracle's
     message that is not a distribution: "engine" sends it (the engine has a policy) and learns its belief, "program"
     sends N(0, 1e5), or the uniform message of another family, and learns nothing, as the authors' program. `view` may
-    put more data before the learner's eyes than came in; it says how often it called the factor for them.
+    add data to the incoming messages that the learner sees; it returns the number of calls of the factor for them.
     """
 
     learner: Learner
@@ -65,7 +65,7 @@ class JustInTime:
     share: bool = False
     improper: str = "engine"
     view: Extend | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)  # what its maker needs to make it again
+    settings: Mapping[str, Any] = field(default_factory=dict)  # arguments with which it can be made again
     directions: dict[str, Direction] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -87,11 +87,11 @@ class JustInTime:
 
     @property
     def empty(self) -> bool:
-        """Whether it has not learned anything yet."""
+        """Return whether it has learned nothing yet."""
         return not self.directions
 
     def fresh(self) -> JustInTime:
-        """One with the same settings that knows nothing."""
+        """Make one with the same settings that has learned nothing."""
         other = copy.copy(self)
         other.learner = copy.deepcopy(self.learner)
         other.directions = {}
@@ -156,7 +156,7 @@ class JustInTime:
             )
 
     def uncertain(self, log_variance: np.ndarray) -> np.ndarray:
-        """Where any output reaches its threshold."""
+        """The rows in which any output reaches its threshold."""
         return np.asarray((log_variance >= np.asarray(self.threshold)).any(axis=1))
 
     # ---- keeping ------------------------------------------------------------------------------------------------

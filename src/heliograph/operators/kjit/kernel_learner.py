@@ -173,7 +173,9 @@ class KernelLearner:
         single = self.precision == "float32" or (self.precision == "auto" and n >= _PLATE)
         dtype = np.float32 if single else np.float64
         self._n_served += n
-        if self._n_served > _PLATE:  # one by one, but nothing new was learned for long: the inverse pays for itself
+        if (
+            self._n_served > _PLATE
+        ):  # rows come one by one, and nothing was learned for long: computing the inverse pays
             for posterior in self.posteriors_:
                 _ = posterior.inverse_factor
         means, variances = [], []

@@ -1,4 +1,4 @@
-"""What is learned: a belief in one of two coordinate systems, or the outgoing message itself.
+"""The targets of a regression: a belief in one of two coordinate systems, or the outgoing message itself.
 
 A target turns an oracle's belief into numbers (`forward`) and predicted numbers into the message to send (`inverse`).
 Each direction says which rows are valid; an operator asks about the rest.
@@ -63,7 +63,7 @@ class OfBelief(NamedTuple):
         valid = valid & np.asarray((quotient * cavity).proper) & np.isfinite(naturals_of(quotient)).all(axis=-1)
         if valid.all():
             return quotient, valid
-        # where there is no belief the message is the uniform one, which says nothing
+        # without a belief the message is uniform
         naturals = tuple(
             np.where(valid.reshape(valid.shape + (1,) * r), a, 0.0)
             for a, r in zip(quotient.naturals, quotient.ranks, strict=True)
@@ -118,7 +118,7 @@ class OutgoingRate(NamedTuple):
 
     def inverse(self, y: np.ndarray, cavity: Family) -> tuple[Family, np.ndarray]:
         """An exponential message."""
-        valid = np.abs(y[:, 0]) < 600.0  # beyond that its exponential is no rate of anything
+        valid = np.abs(y[:, 0]) < 600.0  # beyond that its exponential overflows
         rate = np.where(valid, np.exp(np.where(valid, y[:, 0], 0.0)), 0.0)
         message = cavity.from_naturals((np.zeros(len(y)), rate))
         return message, valid & np.asarray((message * cavity).proper)

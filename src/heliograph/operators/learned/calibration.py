@@ -1,4 +1,4 @@
-"""Trust: what the operator expected of its errors, beside what the oracle then found.
+"""Calibration: the errors that the operator expected, beside those that the oracle then found.
 
 Every row that is asked about had a prediction first, and now and then a prediction that was trusted is audited. The
 ratio of realised to expected KL is kept, and its running mean is the factor by which expectations are corrected where it is
@@ -17,11 +17,13 @@ __all__ = ["Calibration", "CalibrationTable"]
 
 _PRIOR = 10.0  # weight of the belief that the regression is honest, in observations
 _MEMORY = 100  # observations after which an old one has lost most of its weight
-_MOST_RATIO = 50.0  # a single ratio counts for no more: one outlier must not rule for ever
-_LEAST_RATIO = 1e-4  # and for no less, on the logarithm: one lucky row proves little
+_MOST_RATIO = 50.0  # a single ratio counts for no more, so that one outlier does not dominate for long
+_LEAST_RATIO = 1e-4  # and its logarithm for no less: one good row is little evidence
 _LOG_BIAS = 0.577  # by which the mean logarithm of honest ratios (chi-squared, two degrees of freedom) is below 0
-_BELIEVED = 0.5  # of that logarithm: asked rows are not the trusted ones (chosen on measured coverage, decision 0035)
-_CAUTION = 4.0  # more is stated of predictions that nobody has compared yet (chosen on bench_unseen, decision 0035)
+_BELIEVED = 0.5  # of that logarithm: asked rows differ from trusted ones (chosen on measured coverage, decision 0035)
+_CAUTION = (
+    4.0  # factor on stated errors before predictions were compared with answers (chosen on bench_unseen, decision 0035)
+)
 _KEPT = 2000
 
 
@@ -53,7 +55,7 @@ class Calibration:
         self.informative = np.zeros(0)  # the share of `expected` that was the prediction's and not the answer's own
         self.n_audits = 0  # trusted predictions that were checked
         self.at_first = (
-            1.0  # realised over expected KL before anything was compared: what the labels say of one another
+            1.0  # realised over expected KL before anything was compared, from leave-one-out predictions of the labels
         )
         self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
         self.stated = 1.0 + _CAUTION  # by how much to multiply them to say how wrong predictions are
@@ -64,7 +66,7 @@ class Calibration:
     def note(
         self, expected: np.ndarray, realised: np.ndarray, audited: bool = False, informative: np.ndarray | None = None
     ) -> None:
-        """Remember what came of some predictions; `informative` is the share of `expected` that is theirs (all of it)."""
+        """Remember expected and realised errors; `informative` is the share of `expected` that is the predictions' own."""
         informative = np.ones(len(expected)) if informative is None else informative
         good = np.isfinite(expected) & np.isfinite(realised) & (expected > 0)
         self.expected = np.concatenate([self.expected, expected[good]])[-_KEPT:]
@@ -74,7 +76,7 @@ class Calibration:
         self._weigh()
 
     def expect(self, ratio: float) -> None:
-        """Begin with another ratio than 1, if it is above: labels that contradict what the others say of them."""
+        """Begin with a ratio above 1 where labels contradict their leave-one-out predictions."""
         self.at_first = min(max(1.0, ratio), _MOST_RATIO)
         self._weigh()
 
@@ -94,7 +96,7 @@ class Calibration:
         total = _PRIOR + weight.sum()
         self.factor = max(1.0, float((_PRIOR * self.at_first + weight @ ratio) / total))
         root = float((_PRIOR * np.sqrt(self.at_first) + weight @ np.sqrt(ratio)) / total)
-        # a noisy answer that agrees with a prediction says how noisy it is, not how good the prediction
+        # where the answer is noisy, agreement says little about the prediction
         weight = weight * self.informative
         log_ratio = np.log(np.maximum(ratio, _LEAST_RATIO)) + _LOG_BIAS
         geometric = float(np.exp(_BELIEVED * (weight @ log_ratio) / (_PRIOR + weight.sum())))
@@ -119,7 +121,7 @@ class Calibration:
         return str(self.table())
 
     def plot(self, axes: Any) -> None:
-        """Realised against expected KL on logarithmic axes, with the line of perfect honesty."""
+        """Draw realised against expected KL on logarithmic axes, with the line on which the two are equal."""
         for mask, label in ((~self.audited, "asked"), (self.audited, "audited")):
             if mask.any():
                 axes.loglog(self.expected[mask], np.maximum(self.realised[mask], 1e-16), ".", label=label)
@@ -139,7 +141,7 @@ class Calibration:
         self.expected = np.asarray(arrays["expected"], dtype=float)
         self.realised = np.asarray(arrays["realised"], dtype=float)
         self.audited = np.asarray(arrays["audited"], dtype=bool)
-        # files of before say nothing of it: what is stated is then what is expected
+        # older files lack it: the expected errors are then stated as they are
         self.informative = np.asarray(arrays.get("informative", np.zeros(len(self.expected))), dtype=float)
         shapes = {a.shape for a in (self.expected, self.realised, self.audited, self.informative)}
         if len(shapes) > 1 or not (self.expected > 0).all() or not (self.informative >= 0).all():

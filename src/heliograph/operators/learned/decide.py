@@ -1,4 +1,4 @@
-"""Every tolerance, limit and reason to ask of the default operator, with the reason for each number.
+"""Decisions of the default operator: every tolerance, limit and reason to ask, with the reason for each number.
 
 `tolerance` is what the whole posterior may be wrong by. The errors of n messages that reach the same unknowns add between
 two limits: independent ones to ``sum kl``, ones that all pull the same way to ``sum kl_i / h_i``, where h_i (the leverage)
@@ -7,7 +7,7 @@ order, since the leverages of rows that share d unknowns sum to d at most (docs/
 regression do pull the same way.
 
 A row is asked about when its expected KL is above a limit chosen so that what is left is within the tolerance together,
-when it is like no row that has a label, when its message would be improper beyond doubt, or as an audit
+when no similar row has a label, when its message would certainly be improper, or as an audit
 (docs/decisions/0017). The functions here are pure: records and arrays in, records and arrays out.
 """
 
@@ -50,41 +50,43 @@ RARE = 2.71  # times its mean a squared normal error is below in 90 % of cases; 
 MOST_SHARES = (
     10.0  # equal shares of a plate's tolerance that one row may take: one bad row must not hide among good ones
 )
-FINEST_SHARE = (
-    0.1  # of what a message may be wrong by: rounding below that, or the doubt of a reference, changes no decision
+FINEST_SHARE = 0.1  # of a message's tolerance: smaller rounding, or a smaller doubt of a reference, changes no decision
+LABEL_SHARE = 0.5  # of a message's tolerance: the error of a label at which the oracle may stop drawing
+AVERAGED = (
+    0.2  # of an answer's own error: the regression averages noise down to this; below it another answer does not help
 )
-LABEL_SHARE = 0.5  # of what a message may be wrong by, that a label may: the oracle draws until it is that good
-AVERAGED = 0.2  # of an answer's own error: so far the regression averages noise; below it another answer tells nothing
-LATEST = 64  # answers by whose median the usual noise of an answer is judged: enough for a median, few enough to follow
+LATEST = 64  # latest answers whose median is the usual noise: enough for a median, few enough to follow changes
 # ---- when to ask besides ---------------------------------------------------------------------------------------------
 SEEN = 0.25  # share of the prior variance left by all labels together, below which a place counts as seen
-PLAUSIBLE = 4.0  # deviations by which a prediction may be improper and the truth still proper
-IMPROPER = 6.0  # deviations of its own noise by which an answer must be improper to count as such: noise alone is not
-IMPROPER_ROUNDING = 1e-9  # and beyond what rounding does to the log variance of an exact answer
+PLAUSIBLE = 4.0  # deviations: a prediction that is improper by less may belong to a proper truth
+IMPROPER = 6.0  # deviations of its own noise by which an answer must be improper to count as improper
+IMPROPER_ROUNDING = 1e-9  # and this much, for the rounding of the log variance of an exact answer
 AUDITED_SHARE = 0.1  # audits at most, for every label: they must not cost as much as learning did
 LONG_RUN = 10_000  # trusted messages, beyond which each tenfold allows one audit more: they never stop for good
 SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are wrong and not only unlucky
-GUESS = 1.0  # nats stated of a row that was to be asked about, when time was over: only its base is known
+GUESS = 1.0  # nats stated for a row that could not be asked because the time was over
 CHECKED = (
     10  # comparisons, before which a direction is compared with answers to questions about others, too: those are about
 )
-# rows far out, by which a direction that has questions of its own would look too bad
+# unusual rows, on which a direction looks worse than on its own questions
 CONTRADICTED = 2.0  # the same of labels, each predicted from the others: twenty honest ones seldom give more than 1.5
 SURPRISED_BY = 4  # new labels since the widths were chosen, before that is done again: fewer would not change them
-LEAST_BATCH = 8  # rows asked at once at least, where so many are doubtful: a call has a price of its own
-BATCH_SHARE = 2  # labels for each row of a larger batch: what half as many labels teach may settle the others
+LEAST_BATCH = 8  # rows asked at once, at the least, if so many are uncertain: each call has a fixed cost
+BATCH_SHARE = 2  # labels per row of a larger batch: after half of the questions the other rows may be certain
 # ---- when a reference, or a lattice, serves --------------------------------------------------------------------------
 SLOW_CALL = 2.0  # seconds of processor time for the reference of one message: unusable at every message
-SLOW_EVALUATION = 1e-4  # seconds an evaluation; far from both sides, so that a busy machine decides nothing
-LEAST_DOUBT = 1e-6  # nats: no reference is surer of itself (docs/decisions/0015)
-CERTAIN = 1e-6  # nats of doubt, above which a reference vouches for nothing: half the nodes say something else
+SLOW_EVALUATION = (
+    1e-4  # seconds per evaluation; far from typical values on both sides, so that a busy machine changes no decision
+)
+LEAST_DOUBT = 1e-6  # nats: the least doubt of a reference (docs/decisions/0015)
+CERTAIN = 1e-6  # nats of doubt above which a reference is not trusted: half of the nodes give another result
 ROUNDED = 1e-15  # nats: a KL is a difference of numbers near 1, and cannot be measured below that
 EXACT = 1e-22  # nats: what rounding does to a sum of a hundred numbers, and what lies outside eight deviations, are worth less
 BLOCK = 8192  # rows seen at once: memory is bounded, and a call for fewer costs more per row
-SETTLED_ROWS = 3000  # rows settled without asking before a lattice is laid: its first cells cost as much as they save
-SETTLED_LITTLE, SETTLED_CALLS = 400, 10  # or so many rows in so many calls: small plates come again, too
+SETTLED_ROWS = 3000  # rows sent without asking before a lattice is laid: its first cells cost as much as they save
+SETTLED_LITTLE, SETTLED_CALLS = 400, 10  # or so many rows in so many calls, for small plates that recur
 LATTICE_SHARE = 0.05  # of what a message may be wrong by, that interpolation may add
-LATTICE_SURE = 0.3  # of the same: what a lattice knows better than that, another label need not change
+LATTICE_SURE = 0.3  # of the same: cells that are better than this are kept when labels are added
 LATTICE_WORSE = 1.1  # the calibration factor over what it was, above which a lattice is laid anew
 DIGEST_RUNS = 2  # that were settled without asking before a digest is begun: one problem alone is faster without; and
 DIGEST_ROWS = 1  # row for each label: while much is asked, what a digest learns does not last
@@ -92,7 +94,7 @@ DIGEST_PLATE = (
     1000  # rows: on larger plates hundreds of labels cost more for each row than a reference, and are not enough
 )
 DIGEST_SHARE = 0.05  # of what a message may be wrong by, that a digest may add to the error of the process
-DIGEST_NOVELTY = 0.3  # less than that of the process: nothing is known of a digest but what its labels show
+DIGEST_NOVELTY = 0.3  # less than for the process, because only its labels are known of a digest
 LATTICE_LEFT = 0.25  # of a plate: if a lattice does not know more than that, the process takes all of it
 
 BUDGET_REACHED = (
@@ -100,7 +102,7 @@ BUDGET_REACHED = (
     "asked every time; raise the tolerance, or the budget with operator=Learned(budget=...)"
 )
 
-_NEVER_ZERO = 1e-300  # keeps a quotient finite where nothing is shared
+_NEVER_ZERO = 1e-300  # keeps a quotient finite where no unknowns are shared
 
 
 # ---- how errors add --------------------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ def _noise_warning(least: float, tolerance: float) -> str:
 
 
 def decide(view: View, prediction: Prediction, trust: Trust, setting: Setting, beside: Beside = ALONE) -> Decision:
-    """Which predicted rows can be trusted: expected errors within the limit, places seen before, proper messages."""
+    """Decide which predicted rows can be trusted: expected errors within the limit, places seen before, proper messages."""
     kl = prediction.kl * trust.factor
     limit = limit_of(kl, leverage_of(view, prediction), trust, setting, beside)
     doubtful = kl > limit.kl
@@ -219,21 +221,21 @@ def decide(view: View, prediction: Prediction, trust: Trust, setting: Setting, b
 
 
 def overdue(decision: Decision) -> Decision:
-    """A decision for which there is no time to ask: what nobody has seen the like of may be wrong by a nat."""
+    """A decision without time to ask: rows unlike all labels count as wrong by a nat."""
     return decision._replace(kl=np.where(decision.unseen, np.maximum(decision.kl, GUESS), decision.kl))
 
 
 def improper_rows(prediction: Prediction, trust: Trust) -> np.ndarray | None:
-    """Where a message would be improper beyond doubt, though no answer ever was; None where that says nothing."""
+    """Rows whose message would certainly be improper, though no answer was so far; None if some were."""
     if prediction.log_ratio is None or not trust.always_proper:
         return None
     return prediction.log_ratio > PLAUSIBLE * np.sqrt(prediction.variance[:, 1])
 
 
 def stated_kl(kl: np.ndarray, trust: Trust) -> np.ndarray:
-    """What is stated of predictions that were decided by `kl`: less, where predictions fared better than expected.
+    """The stated errors of predictions that were decided by `kl`: smaller where predictions did better than expected.
 
-    That they did says nothing of the noise of labels, which all of them share (docs/decisions/0035).
+    Their good record does not reduce the noise of labels, which all of them share (docs/decisions/0035).
     """
     if trust.stated < trust.factor:
         return np.maximum(kl * (trust.stated / trust.factor), np.minimum(kl, trust.label_kl))
@@ -264,7 +266,7 @@ def audits_allowed(n_audits: int, n_labels: int, n_trusted: int) -> bool:
 def audited_rows(
     rng: np.random.Generator, n: int, share: float, *, n_audits: int, n_labels: int, n_trusted: int
 ) -> np.ndarray:
-    """Now and then one of n rows that would be trusted: each with probability `share`, if an audit is allowed."""
+    """Choose rows to audit among n that would be trusted: each with probability `share`, if an audit is allowed."""
     if not audits_allowed(n_audits, n_labels, n_trusted) or not rng.random() < share * n:
         return np.zeros(0, dtype=int)
     return rng.choice(n, 1)
@@ -282,7 +284,7 @@ def slow_reference(seconds: float, n_evaluations: int) -> bool:
 
 # ---- what labels show ------------------------------------------------------------------------------------------------
 def usual_error(kl: np.ndarray) -> float:
-    """What an answer is usually wrong by, from what each was so far, the latest last."""
+    """The usual error of an answer, from the errors of those so far, the latest last."""
     return float(np.median(kl[-LATEST:])) if len(kl) else 0.0
 
 

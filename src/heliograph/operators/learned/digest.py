@@ -1,4 +1,4 @@
-"""What the process says, learned once more without references: known plates cost no evaluation (docs/decisions/0062).
+"""Digests: predictions of the process, learned once more without references, so that known plates cost no evaluation (0062).
 
 A prediction is a correction to a reference, and a reference evaluates the user's function. A digest is a second process that
 sees the messages alone and learns what predictions (and answers) were, so it needs none. Its labels cost a reference each and
@@ -69,12 +69,12 @@ class Digest:
 
     def __init__(self, teacher: Correction, kind: Kind, n_before: int = 0) -> None:
         self.teacher, self.kind = teacher, kind
-        self.n_before = n_before  # digests of this direction that went, since the process changed its mind
+        self.n_before = n_before  # earlier digests of this direction, given up because the process changed
         self.n_refits, self.stated = teacher.process.n_refits, teacher.calibration.stated
         self.n_runs = self.n_rows = 0  # settled almost without asking
         self.known: Correction | None = None  # None: not begun
         self.pool: Incoming | None = None
-        self._run: object = None  # the generator of the latest run, by which one run is known from another
+        self._run: object = None  # the generator of the latest run, which identifies the run
         self._checked: Any = None  # the process whose labels were compared with one another, and the ratios
         self.n_refused = self.n_served = self.n_made = 0  # rows
         self.n_owed = _MADE  # rows that it did not know since rows were last made, as far as that was worthwhile
@@ -82,7 +82,7 @@ class Digest:
 
     @property
     def stale(self) -> bool:
-        """Whether the process has changed its mind: its widths were chosen anew, as after errors that nobody expected."""
+        """Return whether the process has changed: its widths were chosen anew, as after unexpected errors."""
         return self.teacher.process.n_refits != self.n_refits
 
     @property
@@ -206,7 +206,7 @@ class Digest:
         seen = view.at(rows)
         prediction, own, _, _ = self._predict(task, seen, ALONE)
         realised = (prediction.weights * (prediction.mean - said.target[rows]) ** 2).sum(axis=1)
-        near = ~prediction.unseen  # what is like no label goes the long way, whatever is expected of it
+        near = ~prediction.unseen  # rows unlike all labels go the long way, whatever the expected error
         known.calibration.note(prediction.kl[near], realised[near], audited=True)
         return len(rows) - int((near & (own <= decide.DIGEST_SHARE * task.tolerance)).sum())
 

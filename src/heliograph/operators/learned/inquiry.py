@@ -1,4 +1,4 @@
-"""What the process says of messages that nobody sent, for the tables that later messages are read from: lattices and digests."""
+"""Predictions at made-up messages, from which lattices and digests are filled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Inquiry"]
 
 @dataclass(frozen=True)
 class Inquiry:
-    """Questions to what was learned; nothing is settled, and no oracle is asked."""
+    """Asks the learned process about messages that no factor sent; no oracle is asked."""
 
     memory: Memory
     novelty: float
@@ -33,7 +33,7 @@ class Inquiry:
         return _sample_of(group, prediction, made[task.to])
 
     def say(self, task: Task, kind: Kind, made: Incoming) -> Said:
-        """For a digest: what the process would send, where it would trust itself."""
+        """For a digest: the beliefs that the process would send, where it is certain enough."""
         group, prediction = self._predict(task, kind, made)
         trust = group.known.trust()
         decision = decide(group.view, prediction, trust, task.setting)
@@ -50,7 +50,7 @@ class Inquiry:
 
 
 def _sample_of(group: Group, prediction: Prediction, cavity: Family) -> Sample:
-    """What a process says of rows, for a lattice: nothing is decided and nothing asked."""
+    """The predictions of a process at some rows, for a lattice."""
     view, trust, chart = group.view, group.known.trust(), group.view.chart
     improper = improper_rows(prediction, trust)
     good = ~prediction.unseen if improper is None else ~prediction.unseen & ~improper

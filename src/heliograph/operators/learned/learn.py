@@ -1,4 +1,4 @@
-"""From an oracle's answer to labels: what it says of one direction, as targets with noise, where it can be learned from."""
+"""From an oracle's answer to labels of one direction: targets with noise, in the rows that can be learned from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def directions_of(answer: AnswerLike, kind: Kind) -> Iterator[str | None]:
 
 
 def statement_of(answer: AnswerLike, to: str | None) -> Statement:
-    """What an answer says of one direction."""
+    """The part of an answer that is about one direction."""
     if to is None:
         variance = answer.log_z_error**2
         good = ~answer.failed & np.isfinite(answer.log_z)
@@ -60,7 +60,7 @@ def labels_of(view: View, statement: Statement, room: int) -> Labels | None:
 
 
 def realised_error(value: Any, predicted: Any) -> np.ndarray:
-    """By how much predictions were wrong: KL in nats of beliefs, the square of the difference of log Z."""
+    """The errors of predictions: KL in nats of beliefs, the square of the difference of log Z."""
     return value.kl(predicted) if isinstance(value, Family) else (value - predicted) ** 2
 
 
@@ -80,6 +80,8 @@ def compare(calibration: Calibration, view: View, forecast: Forecast, statement:
     predicted = view.chart.belief(forecast.mean[good], tuple(a[good] for a in view.base))
     ours = forecast.kl[good]
     realised = realised_error(statement.value[good], predicted)
-    expected = np.maximum(ours + statement.kl[good], ROUNDED)  # less shows as rounding of the comparison
+    expected = np.maximum(
+        ours + statement.kl[good], ROUNDED
+    )  # smaller errors are hidden by the rounding of the comparison
     calibration.note(expected, realised, audited, ours / np.maximum(expected, _LEAST))
     return float(realised.sum() / max(expected.sum(), _LEAST))

@@ -1,4 +1,4 @@
-"""Messages like those that were seen: between two rows of a plate, or a little beyond one of them."""
+"""Made-up messages like those that came in: between two rows of a plate, or a little beyond one of them."""
 
 from __future__ import annotations
 

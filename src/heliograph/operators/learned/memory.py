@@ -1,4 +1,4 @@
-"""What the default operator has learned: for each kind of rows and each direction, a correction to a reference."""
+"""The memory of the default operator: a correction to a reference for each kind of rows and each direction."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LOG_Z = "log z"  # the name under which the log normaliser is kept, like one mor
 
 
 def nobody(incoming: Incoming, precision: float | None = None) -> AnswerLike:
-    """For tasks that ask nobody."""
+    """Stand in for an oracle in tasks that must not ask; raise."""
     raise AssertionError("a question where only predictions are wanted")
 
 
 class Group(NamedTuple):
-    """Rows of one kind in one call, what is seen of them, and what is known of their direction."""
+    """Rows of one kind in one call, their views, and the correction of their direction."""
 
     kind: Kind
     incoming: Incoming

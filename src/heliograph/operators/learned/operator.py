@@ -131,11 +131,11 @@ class Learned:
         """Settle some rows by what the process says of them, or an oracle; what comes of it joins `outcome`."""
         for kind, some in kinds_of(seen):
             of_kind, incoming = rows if some is None else rows[some], rows_at(seen, some)
-            if task.to is not None and kind[task.to] == POINT:  # what is known is known, whatever the factor says
+            if task.to is not None and kind[task.to] == POINT:  # point masses are sent as they are
                 outcome.add(Settled(of_kind, incoming[task.to], np.zeros(len(of_kind))))
                 continue
             if WILD in kind.values():
-                # nothing to learn from: what an oracle makes of it is all there is
+                # such rows cannot be learned from, so they are always asked
                 outcome.add(answered(of_kind, statement_of(task.ask(incoming), task.to)))
                 self.n_asked += len(of_kind)
                 continue
@@ -217,7 +217,7 @@ class Learned:
         precision = decide.label_precision(task.tolerance)
         try:
             answer = task.ask(incoming) if precision is None else task.ask(incoming, precision)
-        except BaseException as error:  # whatever it is, what was paid for is learned before it goes on
+        except BaseException as error:  # whatever the exception, the answers so far are learned before it goes on
             done = getattr(error, "answered", None)
             if done is not None:
                 self.memory.learn_asked(task, group, rows_of(incoming, done[0]), done[1], self.novelty, False)
@@ -235,7 +235,7 @@ class Learned:
         return answered(rows, statement)
 
     def _say(self, what: str) -> None:
-        """Warn, once: the same words with other numbers are no news."""
+        """Warn once for each sentence, whatever the numbers in it."""
         words = "".join(c for c in what if not c.isdigit())
         if words not in self._said:
             self._said.add(words)
@@ -244,7 +244,7 @@ class Learned:
     # ---- what a factor needs ------------------------------------------------------------------------------------
     @property
     def settings(self) -> dict[str, Any]:
-        """What its maker needs to make it again."""
+        """The arguments with which it can be made again."""
         memory = self.memory
         named = {"reference": memory.references.choice, "start": memory.start, "budget": memory.budget}
         return named | {"landmarks": memory.landmarks, "audit": self.audit, "novelty": self.novelty}
@@ -262,11 +262,11 @@ class Learned:
 
     @property
     def empty(self) -> bool:
-        """Whether it has not learned anything yet."""
+        """Return whether it has learned nothing yet."""
         return not self.kinds
 
     def fresh(self) -> Learned:
-        """One with the same settings that knows nothing."""
+        """Make one with the same settings that has learned nothing."""
         return Learned(**self.settings)
 
     def predicted(

@@ -1,4 +1,4 @@
-"""What is known of one direction, and what it predicts: labels, a process that grows with them, and how they fared.
+"""The correction of one direction: its labels, the process that grows with them, its predictions and their record.
 
 The process (exact, on landmarks, or of the nearest labels) is `regression/growing_process.py`; here it meets views and
 labels. Everything goes through `append`, `predict` and `choose`.
@@ -99,7 +99,7 @@ class Correction:
         kl = np.einsum("nq,nq->n", weights, variance)
         self._note_nugget(weights, view.scale)
         unseen = new > novelty
-        if unseen.any():  # no label is near, but many together may know it all the same
+        if unseen.any():  # no label is near, but many together may determine the prediction
             far = np.flatnonzero(unseen)
             unseen[far] = self.process.unseen(view.inputs[far], SEEN)
         if view.sure is not None and finest > 0:
@@ -131,7 +131,7 @@ class Correction:
         return compare(self.calibration, view, Forecast(said.mean, said.kl), statement._replace(good=seen), audited)
 
     def surprise(self, ratio: float) -> None:
-        """Choose the widths anew where errors were so much larger than expected: the world is not what they were chosen for."""
+        """Choose the widths anew, because errors were much larger than expected."""
         if self.ready and surprised(ratio, len(self), self.process.n_fitted):
             self.process.refit()
 
@@ -140,7 +140,7 @@ class Correction:
         if decision.certain:
             return _NOTHING
         size = batch_size(len(self), self.process.due)
-        if decision.unseen.any():  # places first: what is uncertain elsewhere may look different then
+        if decision.unseen.any():  # new places first: other rows may be certain afterwards
             some = np.flatnonzero(decision.unseen)
             chosen = some[self.process.spread(view.inputs[some], SEEN, size)]
             if len(chosen):
@@ -159,7 +159,7 @@ class Correction:
         return design(view.inputs, self.process.inputs, self.process.start - len(self))
 
     def audit(self, rng: np.random.Generator, n: int, share: float) -> np.ndarray:
-        """Now and then one of n rows that would be trusted, to be checked all the same."""
+        """Choose rows to check among n that would be trusted."""
         counts = {"n_audits": self.calibration.n_audits, "n_labels": len(self), "n_trusted": self.n_trusted}
         return audited_rows(rng, n, share, **counts)
 
@@ -183,7 +183,7 @@ class Correction:
         return Settled(rows, belief, stated_kl(kl, trust), log_variance)
 
     def smooth(self, view: View, found: Sequence[Settled], tolerance: float, novelty: float) -> Settled | None:
-        """Rows that the regression makes better than the answers it had: noisier ones than `tolerance`; None if none.
+        """Rows whose prediction is better than their own answer, because that is noisier than `tolerance`; None if there are none.
 
         What the regression makes of all answers is then sent in place of the row's own (docs/decisions/0016).
         """

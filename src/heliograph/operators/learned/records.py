@@ -125,7 +125,7 @@ class Limit(NamedTuple):
     """The expected KL above which a row is asked about."""
 
     kl: float
-    warning: str | None = None  # what the user should hear: the oracle's answers are too noisy for the tolerance
+    warning: str | None = None  # a warning for the user: the oracle's answers are too noisy for the tolerance
 
 
 class Decision(NamedTuple):

@@ -25,7 +25,7 @@ class References:
 
     def __init__(self, choice: Any) -> None:
         self.choice = choice
-        self.expensive: bool | None = None  # whether the function is too slow to have one; None: not yet measured
+        self.expensive: bool | None = None  # whether the function is too slow for references; None: not yet measured
         self.n_tried = 0  # evaluations that it took to find that out
 
     def refer(

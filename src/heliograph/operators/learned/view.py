@@ -1,4 +1,4 @@
-"""What the default operator sees of a plate of tuples: rows of one kind together, and each row as numbers.
+"""The views of the default operator: rows of one kind together, and each row as numbers.
 
 A message that is proper gives its centre and log spread on the chart, a point mass its place there, a uniform message
 nothing; data gives its values. Rows where the ports do not hold the same of these are of different kinds, and what was
@@ -51,7 +51,7 @@ class EvidenceChart:
 
 
 def kinds_of(incoming: Incoming) -> Iterator[tuple[Kind, np.ndarray | None]]:
-    """Cut a plate into rows of one kind each: port -> what it holds, and the rows (None: all of them)."""
+    """Cut a plate into rows of one kind each: a mapping from port to its content, and the rows (None: all of them)."""
     codes = {port: _codes(m) for port, m in incoming.items()}
     if all(isinstance(c, str) for c in codes.values()):
         yield codes, None  # type: ignore[misc]
@@ -83,13 +83,13 @@ def _codes(message: Any) -> str | np.ndarray:
 
 
 def kind_key(kind: Kind, incoming: Incoming, referred: bool) -> str:
-    """A name for what is learned together."""
+    """The key under which rows of one kind are learned together."""
     held = ", ".join(f"{port} {what}" for port, what in kind.items() if what != DATA)
     return f"{signature(incoming)} | {held}" + (" | referred by cells" if referred else "")
 
 
 def view_of(kind: Kind, incoming: Incoming, to: str | None, reference: ReferenceLike | None) -> View:
-    """See rows of one kind as numbers, for one direction.
+    """View rows of one kind as numbers, for one direction.
 
     Parameters
     ----------

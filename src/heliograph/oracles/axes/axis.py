@@ -1,6 +1,6 @@
-"""The axis on which an oracle walks for each family: real coordinates, densities on them, and the projection back.
+"""The interface of axes, on which oracles integrate: real coordinates, densities on them, and the projection back.
 
-A Gaussian is walked on the real line, a Gamma on ``log x``, a Beta on ``logit p``, a Dirichlet on log ratios. All is
+A Gaussian is integrated over the real line, a Gamma over ``log x``, a Beta on ``logit p``, a Dirichlet on log ratios. All is
 computed from the coordinate, so a probability that rounds to 1 has lost nothing. Coordinates always carry a last axis
 of length D. Statistics are taken relative to a `centre` and `scale` of the row, so that a narrow belief far from 0
 keeps its digits.

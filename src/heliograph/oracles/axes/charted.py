@@ -1,4 +1,4 @@
-"""What the axes of all families share: values by the family's chart, and the plain answers to what an axis is asked."""
+"""Base classes of axes: values by the family's chart, and default methods."""
 
 # ruff: noqa: D102 (what the methods do is said once, at `Axis`)
 from __future__ import annotations

@@ -64,7 +64,7 @@ def route_in_form(oracle: AutomaticOracle, sampler: Sampler, incoming: Mapping[s
 
 
 def found_by_roots(sampler: Sampler, incoming: Mapping[str, Any]) -> bool:
-    """Whether some rows have an observed output that leaves roots to be found, which nobody can learn."""
+    """Return whether some rows have an observed output, so that roots must be found, which cannot be learned."""
     return sampler.log_density is None and not sampler.more and _seen(sampler, incoming) is not None
 
 
@@ -80,7 +80,7 @@ def _seen(sampler: Sampler, incoming: Mapping[str, Any]) -> np.ndarray | None:
 
 
 def _with_messages(sampler: Sampler, incoming: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Plain values of the output as point masses; of categories nobody knows how many there are."""
+    """Plain values of the output as point masses; not of categories, whose number is unknown."""
     message = incoming.get(sampler.child)
     if message is None or isinstance(message, Family) or sampler.output is Categorical:
         return incoming

@@ -108,7 +108,7 @@ class _Lines:
             return best, error
         given = self._given_slope(line, at)
         wrong = np.abs(given - best) > _ANOTHER * np.maximum(np.abs(given), np.abs(best)) + 10 * error
-        if wrong.any():  # the roots took hundreds of calls, so these few are no price
+        if wrong.any():  # the roots took hundreds of calls, so these few hardly cost anything
             k = int(np.argmax(wrong))
             ratio = f"{given[k] / best[k]:.4g} times" if best[k] else "unlike"
             raise FactorError(
@@ -200,7 +200,7 @@ def _projected(problem: Problem, atoms: _Atoms, doubtful: np.ndarray, n_evaluati
         np.add.at(total, row, off[:, block, None] * off[:, None, block])
         covariances.append(total)
     log_z_error = np.sqrt(np.bincount(row, (w * np.minimum(error, 1.0)) ** 2, minlength=n))
-    certain = np.full(n, 1e18)  # there is nothing that was not seen
+    certain = np.full(n, 1e18)  # there are no other places
     answer = answer_of(
         problem,
         frame,

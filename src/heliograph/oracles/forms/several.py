@@ -27,7 +27,7 @@ __all__ = ["ask_several", "together"]
 
 _PARTS, _DRAWS = 16, 1024  # independent parts, and draws of each
 _BROADER = 2.25  # times the variance of the beliefs that draws come from
-_FEWEST = 200.0  # effective draws below which nothing is said of the outputs
+_FEWEST = 200.0  # effective draws, below which the beliefs of the outputs are unknown
 
 
 def together(sampler: Sampler, incoming: Mapping[str, Any]) -> tuple[Sampler, dict[str, Any]]:

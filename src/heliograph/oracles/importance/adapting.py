@@ -87,14 +87,14 @@ def adapt(
 ) -> tuple[Proposal, np.ndarray, int]:
     """Re-fit the proposals of rows whose pilot of `size` draws goes badly: proposals, which rows, and the cost.
 
-    Where draws have no weight at all, chance decides what comes out: what is lost to it no proposal wins back, and
-    one that follows the outcome has the fewest draws where an outcome is rare and counts most. There a fit is
+    Where draws have no weight at all, the function's own noise decides which do. No proposal can change that, and
+    one that is fitted to the successful draws has the fewest draws where an outcome is rare and counts most. There a fit is
     kept only if its own pilot has a clearly larger effective sample size than the first one's.
     """
     n = problem.n
     supply = uniforms_for(Streams(key, problem.identity), purpose, n_uniforms(problem), "random")
     least = min(30.0 * (problem.n_coordinates + 2), 0.25 * size)
-    # where the function itself draws, what is rare may come from anywhere in the cavity: a fit that follows the bulk of
+    # where the function itself draws, rare outcomes may come from anywhere in the cavity: a fit that follows the bulk of
     # the belief has more effective draws and a larger error, and is wanted only where the cavity has hardly any
     first_enough = 0.02 if problem.sampler.stochastic else 0.1
     adapted, idle = np.zeros(n, dtype=bool), np.zeros(n)

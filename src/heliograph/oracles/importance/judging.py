@@ -1,4 +1,4 @@
-"""The verdict on a run: what its sums say, how far that can be trusted, and which rows cannot be trusted at all."""
+"""The verdict on a run: its estimates, their errors, and the rows that cannot be trusted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heliograph.oracles.problem import Problem
 
 __all__ = ["Limits", "judge"]
 
-_NEAR = 20.0  # times below the largest possible weight: no more is to come
+_NEAR = 20.0  # times below the largest possible weight: no much larger weight can follow
 _FEW = 5.0  # draws: a squared error that so few make up is raised twofold
 _ENDLESS, _STRETCH = (
     1.5,

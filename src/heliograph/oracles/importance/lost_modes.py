@@ -1,8 +1,8 @@
 """Whether a proposal for two unknown numbers leaves out a place that matters, found on a grid over the cavity.
 
-Pilots follow the mass. A second mode of a thousandth of it, some deviations away, has no draw in a thousand and is forgotten,
-though it may be a tenth of a variance: ``max(a, b)`` seen near 3 is either of the two, and the unlikely one is far from its
-mean. A grid of 625 evaluations sees where the output passes what its message wants, and that place is given draws.
+Pilots follow the mass. A second mode with a thousandth of it, some deviations away, may get no draw and is then missed,
+though it may make up a tenth of a variance: ``max(a, b)`` seen near 3 is either of the two, and the unlikely one is far from its
+mean. A grid of 625 evaluations shows where the output passes the mode of its message, and that place gets draws.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _FIRST = 10  # the least power of two of points that are made at once
 
 
 class Streams(NamedTuple):
-    """A source of random numbers for each row of a plate, from a key and the row's own content: its place has no say.
+    """A source of random numbers for each row of a plate, from a key and the row's own content, whatever its place.
 
     So a plate gives what its rows give one by one, in any order, and no row shares its numbers with another.
     """

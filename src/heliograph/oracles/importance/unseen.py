@@ -1,10 +1,10 @@
-"""What a run of a stochastic function may not have seen: outcomes too rare to be drawn, at inputs far from the belief.
+"""Outcomes of a stochastic function that are too rare to be drawn, at inputs far from the belief.
 
 ``z * (1 + noise)`` seen near -1 is z near -1, or a positive z whose noise is four deviations below its mean. The second holds a
-thousandth of the mass and a tenth of the variance, and of 16,384 draws two show it, or none: then no spread of draws and no tail of
-weights tells of it. But every draw shows how near its output came. Draws are sorted into classes by what each would add if its
-output were the best there is, and in each class those that came nearest say how many would reach it, and by that how much of an
-expectation may be missing (docs/decisions/0057-outcomes-too-rare-to-be-drawn.md).
+thousandth of the mass and a tenth of the variance, and of 16,384 draws two show it, or none: then neither the spread of draws
+nor the tail of weights reveals it. But every draw shows how near its output came. Draws are sorted into classes by what each
+would add if its output were the best there is, and in each class those that came nearest say how many would reach it, and by
+that how much of an expectation may be missing (docs/decisions/0057-outcomes-too-rare-to-be-drawn.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cells beside a jump of the output: nobody knows where between two middles it is, and so what mass is there."""
+"""Cells beside a jump of the output, whose place between two midpoints is unknown, and so is the mass there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LEAST = 1e-26  # keeps a logarithm finite where a jump changes nothing
 
 
 def edges_of(log_mass: np.ndarray, jump: np.ndarray) -> np.ndarray:
-    """Half the difference of neighbours between which the output jumps: nobody knows on whose side the space between them is."""
+    """Half the mass of neighbours between which the output jumps: the place of the jump between them is unknown."""
     edge = np.full(log_mass.shape, -np.inf)
     k, r = np.nonzero(jump)
     if len(k):

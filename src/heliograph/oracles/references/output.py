@@ -124,7 +124,7 @@ class _BetaOutput(Output):
 
     def look(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value = self.chart.inside(value)
-        up, down = np.log(value), np.log(1.0 - value)  # three times as fast as log1p, and nobody vouches for it
+        up, down = np.log(value), np.log(1.0 - value)  # three times as fast as log1p; references need no last digits
         log_message = self.first * up
         log_message += self.second * down
         up -= down

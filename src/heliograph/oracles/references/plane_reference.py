@@ -30,7 +30,7 @@ _NARROW = (0.45, 0.35)  # deviations of the cavity: a needle between two nodes s
 _THIN = (0.15, 0.12)  # the same between finer nodes, which see a needle as wide as 0.1
 _WIDER = 1.3  # than linearisation says
 _ROUGH = (-np.log(1e-3), -np.log(1e-2))  # nats between all nodes and every other: where finer ones begin to count
-_BLIND = 0.03  # nats of doubt where nobody looked at the whole plane
+_BLIND = 0.03  # nats of doubt where the nodes do not cover the whole plane
 _CLEAR = 1e-6  # nats of doubt that mean nothing
 _VOUCHED = 1e-6  # nats of doubt, below which sums over even nodes are what is sent
 _BLOCK = 256  # rows at once where nodes are fine
@@ -79,7 +79,7 @@ def _determinant(plane: Plane, covariance: np.ndarray) -> np.ndarray:
 
 
 def _look(plane: Plane, to: str | None) -> tuple[Weighed, Seen]:
-    """What few nodes say, or finer ones where these see too little: nobody vouches for it."""
+    """The moments by few nodes, or by finer ones where these are too coarse; their errors are not guaranteed."""
     found = weigh(plane, plane.mean, plane.covariance, _EVEN)
     seen = Seen(*read(plane, found, to), _doubt(found, _EVEN))
     share = np.maximum(_share(_least_deviation(found), _NARROW), _share(-np.log(seen.doubt + 1e-300), _ROUGH))
@@ -102,7 +102,7 @@ def _look_closer(plane: Plane, to: str | None) -> Seen:
         few = plane.some(thin)
         line = linearise(few.question, few.out)
         near = weigh(few, line.update.mean, _WIDER**2 * line.update.covariance, _NEAR)
-        # linearisation goes to one bump and does not see another: nobody has looked at the whole plane
+        # linearisation finds one mode and misses another: the whole plane was not covered
         doubt = np.maximum(_doubt(near, _NEAR), _BLIND)
         _mix(seen, thin, share[thin], Seen(*read(few, near, to), doubt))
         plane.n_evaluations += few.n_evaluations + line.n_evaluations

@@ -1,6 +1,6 @@
 """A cheap reference belief for every port of a deterministic factor, from a few evaluations at each message.
 
-It is not an answer: nobody vouches for it. It is where the default operator starts from, since the correction that is
+It is not an answer, because its error is not guaranteed. It is where the default operator starts from, since the correction that is
 left is small and smooth and so quickly learned. One unknown number, or two: moments on even nodes of their charts
 (`line_reference.py`, `plane_reference.py`); several: iterated posterior linearisation (`linearisation.py`). A stochastic,
 discrete or expensive factor has none, and the cavity takes its place.
