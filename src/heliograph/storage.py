@@ -1,9 +1,9 @@
 """Files: an archive of JSON and arrays, written in one step, checksummed, and read by one reader.
 
 A file is a magic word, version, length and checksum, then JSON and arrays in a zip archive. No code is stored and none is run on
-reading. The checksum is compared before anything else is looked at, so a damaged file is found out whatever was damaged; then
-what the archive says of its own size, so that a small file cannot fill the memory. The same contents are the same bytes. What
-an archive means is said by those who write it: learned factors (`factors.black_box.saving`) and finished parts of experiments
+reading. The checksum is compared first, so any damage is detected, and then the unpacked size that the archive states, so that a
+small file cannot fill the memory. Equal contents give equal bytes. The meaning of an
+archive is defined by its writers: learned factors (`factors.black_box.saving`) and finished parts of experiments
 (`paper.running.parts`).
 """
 
@@ -111,7 +111,7 @@ def read_archive(path: str | os.PathLike[str], what: str = "file of Heliograph")
 
 @contextmanager
 def understanding(path: str | os.PathLike[str]) -> Iterator[None]:
-    """A context in which whatever goes wrong with a file's contents is said as one kind of error."""
+    """A context in which any problem with a file's contents becomes a `FileFormatError`."""
     try:
         yield
     except FileFormatError:

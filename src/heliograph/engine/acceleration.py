@@ -29,9 +29,8 @@ _BETWEEN = 2  # plain sweeps between two jumps
 _AT_THE_END = 4  # the same where the run could end: what is still to come must show in plain sweeps
 _SLOW = 0.1  # the change of a sweep over that of the sweep before it, from which on a run is slow
 _SAVED = 3  # a jump must save so many plain sweeps: it costs one, and the time of another
-_NEAR = (
-    0.5  # nats: a sweep that moves a belief more is not near to any fixed point, and shows nothing about the way there
-)
+# nats: a sweep that moves a belief more is not near to any fixed point, and shows nothing about the way there
+_NEAR = 0.5
 _WAIT = 6  # sweeps without a jump after one that was undone
 _WORSE = 2.0  # times the change before a jump, above which it is undone
 _RIDGE = 1e-8  # of the largest singular value of the moves: less than this is rounding

@@ -25,9 +25,8 @@ __all__ = ["POLICIES", "PolicyResult", "allowed_step", "apply_policy", "choose",
 POLICIES = ("auto", "keep mean", "allow", "skip")
 
 _BEYOND_NOISE = 2.0  # times what an estimate may be wrong by: a change of the belief above this is more than its noise
-_LEAST_KEPT = (
-    0.25  # of its precision, that a belief keeps in a sweep: enough to go anywhere in a few, too much to overshoot
-)
+# of its precision, that a belief keeps in a sweep: enough to go anywhere in a few, too much to overshoot
+_LEAST_KEPT = 0.25
 
 # the natural parameters that must stay positive, each with what is added to it
 _STRENGTHS: dict[type[Family], tuple[tuple[int, float], ...]] = {

@@ -8,9 +8,8 @@ import numpy as np
 
 __all__ = ["AHEAD", "Invocation", "SweepInfo"]
 
-_FRESH_DRAWS = (
-    4.0  # draws of two sweeps differ by twice the noise of one on average; a change below twice that is no progress
-)
+# draws of two sweeps differ by twice the noise of one on average; a change below twice that is no progress
+_FRESH_DRAWS = 4.0
 AHEAD = 10.0  # the limit on one sweep's change, by which the beliefs may still move in all sweeps to come
 
 
@@ -74,6 +73,5 @@ class Invocation(NamedTuple):
     improper: np.ndarray  # (n,) bool
     n_answer_evaluations: int = 0  # of the function, for answers of the oracle
     n_reference_evaluations: int = 0  # for references of the messages at hand
-    n_table_evaluations: int = (
-        0  # for tables of predictions (docs/decisions/0021, 0062) that spare later messages theirs
-    )
+    # for tables of predictions (docs/decisions/0021, 0062) that spare later messages theirs
+    n_table_evaluations: int = 0

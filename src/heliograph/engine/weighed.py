@@ -36,9 +36,8 @@ _NOISE = 2.5  # standard errors of a difference, as the draws tell it
 _MOST_NOISE = 1.5  # over the root of the effective number of draws: more is not taken for noise in the end
 _SIGMAS = 3.0  # standard errors of the evidence of the draws
 _LOW = 0.03  # of the draws: with an effective number below this, and below the next, nothing was found out
-_ENOUGH = (
-    40.0  # draws that count: sixteen unknowns between cuts leave 2 % of the draws, and these tell an sd to a tenth
-)
+# draws that count: sixteen unknowns between cuts leave 2 % of the draws, and these tell an sd to a tenth
+_ENOUGH = 40.0
 _STRONG = 0.15  # of a belief's precision that comes from one factor's site: with less, a site is as good as its factor
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
 

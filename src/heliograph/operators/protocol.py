@@ -137,9 +137,8 @@ class Setting(NamedTuple):
     tolerance: float = 0.0  # nats of the posterior's error that are one message's share: shares add
     sampler: Any = None  # the factor's description: inputs, child, output, stochastic, expensive
     evaluate: Callable[[np.random.Generator, Mapping[str, np.ndarray]], np.ndarray] | None = None  # the factor itself
-    reference: Callable[..., ReferenceLike | None] | None = (
-        None  # (rng, incoming, to) -> cheap moments of beliefs, or None
-    )
+    # (rng, incoming, to) -> cheap moments of beliefs, or None
+    reference: Callable[..., ReferenceLike | None] | None = None
     share: float = 1.0  # unknowns that the messages of the whole model share, for each message
     together: int = 1  # the largest number of messages that are connected with one another
     deadline: float = math.inf  # by time.monotonic(): afterwards nothing is asked that can be predicted

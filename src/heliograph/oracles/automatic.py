@@ -30,9 +30,8 @@ __all__ = ["AutomaticOracle", "Route", "make_oracle"]
 _SHARPER = 0.01  # of the required precision: the errors of some hundred cells add up
 _FINEST, _COARSEST = 1e-10, 1e-4  # relative accuracy of quadrature: more accuracy gains nothing, less saves nothing
 _PLANE_CELLS = 2_000  # of a row with two unknown numbers: beyond some 0.4 million calls sampling is cheaper
-_SAMPLED = (
-    3e-4  # relative standard error that sampling seldom reaches: rows that quadrature left below it are not sampled
-)
+# relative standard error that sampling seldom reaches: rows that quadrature left below it are not sampled
+_SAMPLED = 3e-4
 _FEW_CHOICES = 4  # combinations of discrete inputs for which quadrature is always affordable
 _MOST_CHOICES = 4_096
 _TRIED = 2  # rows on which the two are compared

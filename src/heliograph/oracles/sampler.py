@@ -1,4 +1,4 @@
-"""A user's forward function as data: what it takes and what it gives."""
+"""A user's forward function as a record: its inputs, its outputs, and how to call it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Impossible", "Sampler", "sampler_of"]
 
 @dataclass
 class Impossible:
-    """How often a function of a partial domain gave NaN."""
+    """Counts how often a partial function gave NaN."""
 
     count: int = 0
 
@@ -34,7 +34,7 @@ class Sampler(NamedTuple):
     sized: bool = False  # it has a parameter named `size`: the number of samples wanted
     vectorized: bool = True  # it takes arrays with the samples along the first axis
     expensive: bool = False  # too expensive to be evaluated at every message
-    impossible: Impossible | None = None  # where it gives NaN nothing can be: how often that was; None: NaN is an error
+    impossible: Impossible | None = None  # counts NaN results, which mean impossible inputs; None: NaN is an error
     log_density: Callable[..., Any] | None = None  # of a value of the output, given first, and of the inputs by name
     derivative: Callable[..., Any] | None = None  # of a function of one unknown number, by that number
     counted: str | None = None  # the input that holds an observed count, where the output is whether the two are equal
@@ -70,7 +70,7 @@ def sampler_of(
     """Describe `function` by its signature.
 
     A parameter named ``rng`` makes it stochastic, one named ``size`` receives the number of samples; neither is a port. With
-    `partial`, NaN says that nothing can be there. `log_density` and `derivative` are what else the user knows of it.
+    `partial`, NaN means that the inputs are impossible. `log_density` and `derivative` are functions that the user knows besides.
 
     >>> from heliograph.families import Gaussian
     >>> def step(x, drift, rng):

@@ -1,7 +1,7 @@
 """The three kinds of KJIT, named for what they are, every setting of each in one record, and the paper's own numbers beside them.
 
 `kjit (text)` is what the paper's text describes, `kjit (program)` what its authors' program did where that differs, `kjit (house)`
-our own mixture, which nothing in the paper stands for. The paper's numbers stand beside the first two only.
+our own mixture, which has no counterpart in the paper. The paper's numbers stand beside the first two only.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Published(NamedTuple):
 
 @cache
 def numbers() -> tuple[Published, ...]:
-    """Every number there is."""
+    """All numbers of the paper that are recorded."""
     text = files("heliograph.paper").joinpath("published.toml").read_text(encoding="utf-8")
     return tuple(
         Published(n["experiment"], n["method"], n["key"], n.get("at"), n["value"], n["line"], n["from"])

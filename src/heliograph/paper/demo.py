@@ -1,4 +1,4 @@
-"""The demonstration: related logistic regressions, and one factor that nobody has a formula for; a table and a picture."""
+"""The demonstration: related logistic regressions, and one factor without a formula; a table and a picture."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Solved(NamedTuple):
     n_evaluations: int
     seconds: float
     posterior_kl: float  # nats, from the exact EP posterior of the weights
-    error_estimate: float  # nats, what the learned messages say of themselves
+    error_estimate: float  # nats, the error that the operator states
 
 
 def run_demo(seed: int, n_problems: int, tell: Tell) -> list[Solved]:
@@ -46,7 +46,7 @@ def run_demo(seed: int, n_problems: int, tell: Tell) -> list[Solved]:
         return expit(z)
 
     @factor(output=Gamma)
-    def catch(z: np.ndarray) -> np.ndarray:  # a trap that fills up, in a season that lures more in when there are many
+    def catch(z: np.ndarray) -> np.ndarray:  # a trap that fills up, and that attracts more animals when there are many
         abundance = np.exp(np.minimum(z, 12.0))
         return 0.05 + 40.0 * -np.expm1(-((abundance / 40.0) ** 1.3)) + 0.2 * np.log1p(abundance)
 
@@ -122,7 +122,7 @@ def _solve(problem: str, ways: dict[str, Any], seed: int, tell: Tell, build: Cal
     return rows
 
 
-# ---- as a person sees it ---------------------------------------------------------------------------------------------
+# ---- the table and the picture ---------------------------------------------------------------------------------------------
 def demo_table(rows: list[Solved]) -> Table:
     """One line per problem and way of solving it."""
     table = Table(

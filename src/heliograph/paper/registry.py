@@ -14,7 +14,7 @@ __all__ = ["EXPERIMENTS", "claims_of", "sentences_of", "tables_of"]
 
 
 def _experiment(package: Any, seeds: float = 1.0, first_seed_only: tuple[str, ...] = ()) -> Experiment:
-    """The experiment that a package's three files make: what is run, what is said of it, what is drawn."""
+    """The experiment that a package's three files make: its parts, its text, and its figures."""
     parts, words, name = package.parts, package.words, package.__name__.rsplit(".", 1)[1]
     run = parts.QUICK, parts.FULL, parts.parts_of, parts.assemble, parts.headlines
     said = words.tables, words.sentences, words.claims

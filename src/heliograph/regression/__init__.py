@@ -1,4 +1,4 @@
-"""From features or kernel values to numbers with error bars; rows and numbers, and no word of messages.
+"""Regression from features or kernel values to numbers with error bars; it knows rows and numbers, and no messages.
 
 Start with `bayesian_linear` (features) or `gaussian_process` (a kernel, `squared_exponential`; its widths by
 `process_evidence`). `landmarks` and `neighbours` stand in for the process beyond a few hundred labels. `ridge` serves

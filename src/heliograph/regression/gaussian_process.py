@@ -1,9 +1,9 @@
 """Exact Gaussian process regression: squared exponential with a width per input, several outputs, labels with noise.
 
-`Widths` is what the evidence chose, `Process` what prediction needs. Zero mean; all outputs share the widths and each
-has its own signal variance; the noise is relative to the signal, and a label may bring a noise variance of its own.
-Inputs are rows of numbers. A column that never varied is dropped (its width is infinite), and a row that departs
-from the constant is predicted with the variance of the prior: nothing is known there.
+`Widths` holds the parameters chosen by evidence, `Process` the quantities that prediction needs. Zero mean; all outputs share
+the widths and each has its own signal variance; the noise is relative to the signal, and a label may bring a noise variance of
+its own. Inputs are rows of numbers. A column that never varied is dropped (its width is infinite), and a row that departs from
+the constant is predicted with the variance of the prior: nothing is known there.
 """
 
 from __future__ import annotations

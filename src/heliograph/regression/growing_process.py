@@ -31,7 +31,7 @@ _PLACE_NOISE = 1e-6  # relative noise of the process of places alone: it only ha
 
 
 class Predicted(NamedTuple):
-    """What the process says of n rows."""
+    """The predictions for n rows."""
 
     mean: np.ndarray  # (n, q)
     variance: np.ndarray  # (n, q)
@@ -42,8 +42,8 @@ class GrowingProcess:
     """Labels, and the process conditioned on them.
 
     Widths are chosen by evidence when there are `start` labels and whenever their number has doubled since. Labels that
-    bring no noise worth the name share one Cholesky factor. A process that nobody has used yet only keeps its labels.
-    More than `landmarks` labels are seen through as many landmarks at most, chosen anew with the widths.
+    bring next to no noise share one Cholesky factor. A process that has not been used yet only keeps its labels.
+    More than `landmarks` labels are approximated by as many landmarks at most, chosen anew with the widths.
     """
 
     def __init__(self, n_inputs: int, n_outputs: int, start: int, landmarks: int = 800) -> None:
@@ -164,7 +164,7 @@ class GrowingProcess:
         return Predicted(mean, variance, new)
 
     def _look_nearby(self, inputs: np.ndarray, some: np.ndarray, said: Predicted) -> None:
-        """Ask the nearest labels about rows that landmarks leave in doubt, in place; the surer of the two counts."""
+        """Predict rows that landmarks leave uncertain from their nearest labels, in place; the smaller variance counts."""
         if not len(some):
             return
         if self._near is None:
@@ -188,7 +188,7 @@ class GrowingProcess:
             return choose(self.fitted, inputs, weights, tolerance, limit)  # type: ignore[arg-type]
 
     def unseen(self, inputs: np.ndarray, share: float) -> np.ndarray:
-        """Which rows are far from all labels together: an exact process would leave `share` of the variance and more."""
+        """The rows far from all labels: an exact process would leave at least `share` of their variance."""
         with one_blas_thread():
             far = self._process_of_places()[1].predict(inputs)[1][:, 0] > share
         if isinstance(self.fitted, Landmarks) and far.any():

@@ -47,7 +47,7 @@ class LaidOut:
         """Means and variances ``(n, q)``, and how new a row is, ``(n,)``.
 
         That is the share of the prior variance which would be left if its nearest label were the only one and exact. It
-        speaks of places alone: where labels are noisy their own share says nothing about how far one is from them.
+        depends on the inputs alone: with noisy labels, the variance itself does not measure the distance from them.
         """
         n = len(inputs)
         mean, variance, new = np.empty((n, self.signal.size)), np.empty((n, self.signal.size)), np.empty(n)
@@ -72,7 +72,7 @@ class LaidOut:
         if len(self.constant):
             departs = np.abs(inputs[:, self.constant] - self.centre) > self.slack
             if departs.any():
-                c[:, departs.any(axis=1)] = 0.0  # nothing is known of a row whose column never moved before
+                c[:, departs.any(axis=1)] = 0.0  # in a column that was constant so far: the prior holds there
         nearest = c.max(axis=0)
         np.subtract(1.0, nearest * nearest, out=new)
         both = self.matrix @ c
@@ -80,6 +80,6 @@ class LaidOut:
         halves = both[: f * size]
         halves *= halves
         left = 1.0 - halves.reshape(f, size, -1).sum(axis=1)
-        np.maximum(left, ROUNDING[self.precision], out=left)  # no less is known of what is left
+        np.maximum(left, ROUNDING[self.precision], out=left)  # smaller variances are hidden by rounding
         np.multiply(left.T, self.signal, out=variance)
         mean[...] = both[f * size :].T

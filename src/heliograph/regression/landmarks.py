@@ -1,10 +1,10 @@
-"""A Gaussian process on landmarks: as many labels as one likes at the price of some hundred.
+"""A Gaussian process on landmarks: any number of labels at the cost of some hundred.
 
 The landmarks are rows chosen by pivoted Cholesky. With ``phi(x) = L^-1 k(landmarks, x)``, L the factor of their
 covariance, a label is ``phi(x) . w`` plus a remainder of variance ``1 - |phi(x)|^2`` (in units of the signal) which is its
 own: with it as part of each label's noise (FITC) the weights have a Gaussian posterior, kept in square-root form
 (`bayesian_linear.py`), and the variance of a prediction is ``1 - |phi|^2 + phi' S phi``: what the landmarks do not
-explain is never claimed to be known. Where they are all the labels this is the exact process.
+explain stays in the variance. If all labels are landmarks this is the exact process.
 
 A `Landmarks` has what `gaussian_process.predict` and `choose` look at (widths, inputs, weights, inverse_lower, jitter), so
 both serve it as they are, at a cost that depends on the number of landmarks only.
@@ -105,7 +105,7 @@ def rebuild(
     chosen: np.ndarray,
     left: np.ndarray,
 ) -> Landmarks:
-    """The process whose landmarks are the rows numbered `chosen` and whose labels have this `left`; O(N M^2).
+    """The process with the landmarks `chosen` and the unexplained variances `left` of its labels; O(N M^2).
 
     The widths are taken as they are. Equal to the process that was saved up to rounding.
     """
@@ -147,7 +147,7 @@ def append(
     """The process after k more labelled rows: O(k M^2), and O(k N M) for those that become landmarks.
 
     A row becomes a landmark where the others leave too much of it unexplained, as long as there are fewer than `limit`.
-    What the labels before it were said to have left stays as it was, which is too much rather than too little.
+    The unexplained variances of earlier labels are kept, which are too large rather than too small.
     """
     inputs, targets, label_noise = checked_labels(known.widths, inputs, targets, label_noise)
     away = departs(known.widths, inputs)
@@ -214,7 +214,7 @@ def _add(
 
 
 def _worst(known: Landmarks, inputs: np.ndarray, limit: int, least: float) -> np.ndarray:
-    """Which of some rows to make landmarks, the worst explained first."""
+    """Choose rows to make landmarks, the worst explained first."""
     if limit <= 0:
         return np.zeros(0, dtype=int)
     phi = _features(known, inputs)

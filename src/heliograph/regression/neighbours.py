@@ -1,8 +1,8 @@
-"""A Gaussian process seen from one place: condition on the nearest labels only.
+"""A Gaussian process conditioned on the nearest labels of each row only.
 
-Less is known from fewer labels, so the variance is never smaller than that of all labels together: what this claims, the
-exact process would claim too. It serves where landmarks are too few for how fast a function changes: their variance
-cannot fall below what they leave unexplained, however many labels there are.
+Fewer labels never give a smaller variance than all of them, so these predictions are not overconfident. They serve where
+landmarks are too few for a function that changes fast: the variance by landmarks cannot fall below what they leave
+unexplained, however many labels there are.
 """
 
 from __future__ import annotations

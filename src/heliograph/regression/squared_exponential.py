@@ -1,4 +1,4 @@
-"""The squared exponential kernel with a width per input, and what is labelled with it."""
+"""The squared exponential kernel with a width per input."""
 
 from __future__ import annotations
 

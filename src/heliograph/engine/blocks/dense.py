@@ -40,9 +40,8 @@ class Solution(NamedTuple):
     root: np.ndarray  # (N, N) R with R R' the covariance
     log_det: float  # of the precision, given what is fixed
     n_free: int  # base scalars less those that exact values fix
-    factored: tuple[np.ndarray, np.ndarray, np.ndarray] | None = (
-        None  # shift, precision and U with U'U the precision, where these are exact
-    )
+    # shift, precision and U with U'U the precision, where these are exact
+    factored: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     lost: float = 1.0  # the largest precision over what is left of it when the other scalars are known
 
 

@@ -29,9 +29,8 @@ from heliograph.numerics.sparse import TooExpensiveError
 
 __all__ = ["BlockFactor", "Joint", "vector_beliefs"]
 
-_DOMINATED = (
-    1e-7  # share of a marginal's precision that is not the site's own, below which its cavity is solved for separately
-)
+# share of a marginal's precision that is not the site's own, below which its cavity is solved for separately
+_DOMINATED = 1e-7
 _FEW = 64  # base scalars up to which it is not worth while to look for private ones
 _SINGULAR = 1e-9  # an eigenvalue of a correlation matrix below this counts as 0: that direction has no variance
 _LOST = 1e-13  # of a marginal's precision: a cavity with less is only the rounding of a division

@@ -20,9 +20,8 @@ class Known(NamedTuple):
 
     rows: Rows
     weight: np.ndarray  # (n,) precisions
-    gram: tuple[np.ndarray, np.ndarray] | None = (
-        None  # scalars (k,) and ``A' diag(weight) A`` over them, where it was computed already
-    )
+    # scalars (k,) and ``A' diag(weight) A`` over them, where it was computed already
+    gram: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def joined_known(known: Sequence[Known], n_columns: int) -> Known:

@@ -18,9 +18,8 @@ from heliograph.families import Family, Gamma, Gaussian, MultivariateGaussian
 __all__ = ["JointChoice", "can_join", "chooser_of"]
 
 _SURE = 0.999  # of a component's probability: such a row needs no check
-_MANY = (
-    100  # rows that may be of several components: with more of them the posterior of a few numbers is nearly Gaussian
-)
+# rows that may be of several components: with more of them the posterior of a few numbers is nearly Gaussian
+_MANY = 100
 
 
 def can_join(factor: OneOf | Mixture, ports: tuple[str, ...]) -> tuple[str, ...]:

@@ -32,9 +32,8 @@ _FOLLOWED = {1, 2, 3}  # dimensions in which mass beyond the points is followed
 _LOST = 0.1  # share of the mass beyond all points, above which some is evaluated; 14 models had .03 to .07, wrong ones .14 up
 _AT_ONCE = 3  # values of it at a time
 _ROUNDS = 8  # times, at the most
-ABOVE = (
-    1.0  # nats that a surrogate may rise above every value it goes through: between points of a lattice tops are lower
-)
+# nats that a surrogate may rise above every value it goes through: between points of a lattice tops are lower
+ABOVE = 1.0
 
 
 class Region(NamedTuple):

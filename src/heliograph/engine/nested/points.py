@@ -36,9 +36,8 @@ from heliograph.numerics.remembering import Memory, remembering
 __all__ = ["Effort", "Evaluator", "Point", "log_prior", "values_of"]
 
 _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
-_LOOSER = (
-    10.0  # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
-)
+# times the change of a last sweep in a single run: the evidence is of second order in what is left of it
+_LOOSER = 10.0
 _BESIDE = 2  # times the points that determine a plane: so many of the nearest predict the messages
 _AWAY = 0.1  # share of a squared distance in standard deviations that a tail counts with: chosen on one scale that is far from zero
 _SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width

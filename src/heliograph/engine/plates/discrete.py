@@ -75,9 +75,8 @@ class CountsPlate(PlateKind):
     def __init__(self, plate: Plate, factor: CountsFactor) -> None:
         self.plate = plate
         self.factor = factor
-        self._latest: tuple[object, Dirichlet] | None = (
-            None  # a state of the tables, and all that is known of the rows in it
-        )
+        # a state of the tables, and all that is known of the rows in it
+        self._latest: tuple[object, Dirichlet] | None = None
 
     def start(self, rng: np.random.Generator, tables: Tables) -> None:
         """Send the messages of the rows first."""

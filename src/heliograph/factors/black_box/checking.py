@@ -29,9 +29,8 @@ _CALLS = 4
 _DRAWS = 128  # of one place, beside as many of another
 _FAR = 7.0  # standard errors between two means
 _NOISE = 1e-6  # of the spread of values: sums in another order, by other threads, are no noise
-_SOLVER = (
-    1e-2  # of the spread: a solver that adapts its steps to all samples errs by less, a mean of the samples by more
-)
+# of the spread: a solver that adapts its steps to all samples errs by less, a mean of the samples by more
+_SOLVER = 1e-2
 _ULPS = 16  # times the rounding of the values in their own precision
 
 
@@ -48,9 +47,8 @@ class FunctionRecord:
     """What is known of one function: its values at a few places when messages were learned, and the numbers that it reads."""
 
     witness: Witness | None = None
-    read: dict[str, bytes] | None = (
-        None  # numbers besides its arguments (`numbers_read`); None: not seen in this process
-    )
+    # numbers besides its arguments (`numbers_read`); None: not seen in this process
+    read: dict[str, bytes] | None = None
 
     def check(self, sampler: Sampler, incoming: Mapping[str, Any], learned: bool) -> int:
         """Raise `FactorError` where the function has changed, or is none of its arguments; return the number of samples used.

@@ -20,9 +20,8 @@ from heliograph.oracles.calling import as_array, call, show
 __all__ = ["check_log_density"]
 
 _DRAWS = 2048  # at each place
-_CLOSER = (
-    6  # places between the first and the one farthest from it, each half as far: at one of them draws overlap in part
-)
+# places between the first and the one farthest from it, each half as far: at one of them draws overlap in part
+_CLOSER = 6
 _SLOW = 16  # times fewer of a function that takes one sample at a time
 _FAR = 5.5  # standard errors: a false alarm in a million factors
 _LOOSE = 0.002  # of the draws: smaller differences do not matter

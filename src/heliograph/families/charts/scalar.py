@@ -21,9 +21,8 @@ from heliograph.numerics.special import expit, log_expit
 
 __all__ = ["IdentityChart", "LogChart", "LogitChart", "ScalarChart"]
 
-_MOST = (
-    20.0  # |log ratio| beyond which a correction is cut: no belief is e^20 times narrower than a fair reference of it
-)
+# |log ratio| beyond which a correction is cut: no belief is e^20 times narrower than a fair reference of it
+_MOST = 20.0
 _TINY = float(np.finfo(float).tiny)
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 

@@ -17,9 +17,8 @@ from heliograph.numerics.checks import in_words
 
 __all__ = ["KERNELS", "gp"]
 
-_NUGGET = (
-    1e-6  # of the variance, added to it: without it a smooth kernel of near inputs is not positive definite in doubles
-)
+# of the variance, added to it: without it a smooth kernel of near inputs is not positive definite in doubles
+_NUGGET = 1e-6
 
 
 def _rbf(r: np.ndarray) -> np.ndarray:

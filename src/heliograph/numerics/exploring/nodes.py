@@ -18,9 +18,8 @@ _SOBOL = 12  # 2 ** 12 points in more than two dimensions
 _DF = 6.0  # degrees of freedom of the proposal
 _TAIL = 5.0  # spacings to which the fine lattice goes beyond what was evaluated
 _SLOWEST = -0.2  # nats per whitened standard deviation: a tail falls at least so fast, or its mass would not be known
-_STEEPEST = (
-    2.5  # bend of a tail, at the most: that of a Gaussian is 1; chosen, with how a small one ends, on random log scales
-)
+# bend of a tail, at the most: that of a Gaussian is 1; chosen, with how a small one ends, on random log scales
+_STEEPEST = 2.5
 _THIN = 3  # dimensions up to which a small bend ends: in five that made as much mass too many as it had been too few
 _BEYOND = 1.5  # spacings beyond the edge to which moments are carried on: chosen on stochastic volatility
 _NOTHING = 1e-8  # of the mass: nodes with less are left out

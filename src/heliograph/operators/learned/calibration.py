@@ -21,9 +21,8 @@ _MOST_RATIO = 50.0  # a single ratio counts for no more, so that one outlier doe
 _LEAST_RATIO = 1e-4  # and its logarithm for no less: one good row is little evidence
 _LOG_BIAS = 0.577  # by which the mean logarithm of honest ratios (chi-squared, two degrees of freedom) is below 0
 _BELIEVED = 0.5  # of that logarithm: asked rows differ from trusted ones (chosen on measured coverage, decision 0035)
-_CAUTION = (
-    4.0  # factor on stated errors before predictions were compared with answers (chosen on bench_unseen, decision 0035)
-)
+# factor on stated errors before predictions were compared with answers (chosen on bench_unseen, decision 0035)
+_CAUTION = 4.0
 _KEPT = 2000
 
 
@@ -54,9 +53,8 @@ class Calibration:
         self.audited = np.zeros(0, dtype=bool)
         self.informative = np.zeros(0)  # the share of `expected` that was the prediction's and not the answer's own
         self.n_audits = 0  # trusted predictions that were checked
-        self.at_first = (
-            1.0  # realised over expected KL before anything was compared, from leave-one-out predictions of the labels
-        )
+        # realised over expected KL before anything was compared, from leave-one-out predictions of the labels
+        self.at_first = 1.0
         self.factor = 1.0  # by how much to multiply expected KLs to decide what to ask: never below 1
         self.stated = 1.0 + _CAUTION  # by how much to multiply them to say how wrong predictions are
 

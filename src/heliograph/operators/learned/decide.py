@@ -47,14 +47,12 @@ __all__ = [
 
 # ---- what errors may add up to ---------------------------------------------------------------------------------------
 RARE = 2.71  # times its mean a squared normal error is below in 90 % of cases; the sum is near its limit besides
-MOST_SHARES = (
-    10.0  # equal shares of a plate's tolerance that one row may take: one bad row must not hide among good ones
-)
+# equal shares of a plate's tolerance that one row may take: one bad row must not hide among good ones
+MOST_SHARES = 10.0
 FINEST_SHARE = 0.1  # of a message's tolerance: smaller rounding, or a smaller doubt of a reference, changes no decision
 LABEL_SHARE = 0.5  # of a message's tolerance: the error of a label at which the oracle may stop drawing
-AVERAGED = (
-    0.2  # of an answer's own error: the regression averages noise down to this; below it another answer does not help
-)
+# of an answer's own error: the regression averages noise down to this; below it another answer does not help
+AVERAGED = 0.2
 LATEST = 64  # latest answers whose median is the usual noise: enough for a median, few enough to follow changes
 # ---- when to ask besides ---------------------------------------------------------------------------------------------
 SEEN = 0.25  # share of the prior variance left by all labels together, below which a place counts as seen
@@ -65,9 +63,8 @@ AUDITED_SHARE = 0.1  # audits at most, for every label: they must not cost as mu
 LONG_RUN = 10_000  # trusted messages, beyond which each tenfold allows one audit more: they never stop for good
 SURPRISE = 5.0  # realised over expected KL of a batch, above which the widths are wrong and not only unlucky
 GUESS = 1.0  # nats stated for a row that could not be asked because the time was over
-CHECKED = (
-    10  # comparisons, before which a direction is compared with answers to questions about others, too: those are about
-)
+# comparisons, before which a direction is compared with answers to questions about others, too: those are about
+CHECKED = 10
 # unusual rows, on which a direction looks worse than on its own questions
 CONTRADICTED = 2.0  # the same of labels, each predicted from the others: twenty honest ones seldom give more than 1.5
 SURPRISED_BY = 4  # new labels since the widths were chosen, before that is done again: fewer would not change them
@@ -75,9 +72,8 @@ LEAST_BATCH = 8  # rows asked at once, at the least, if so many are uncertain: e
 BATCH_SHARE = 2  # labels per row of a larger batch: after half of the questions the other rows may be certain
 # ---- when a reference, or a lattice, serves --------------------------------------------------------------------------
 SLOW_CALL = 2.0  # seconds of processor time for the reference of one message: unusable at every message
-SLOW_EVALUATION = (
-    1e-4  # seconds per evaluation; far from typical values on both sides, so that a busy machine changes no decision
-)
+# seconds per evaluation; far from typical values on both sides, so that a busy machine changes no decision
+SLOW_EVALUATION = 1e-4
 LEAST_DOUBT = 1e-6  # nats: the least doubt of a reference (docs/decisions/0015)
 CERTAIN = 1e-6  # nats of doubt above which a reference is not trusted: half of the nodes give another result
 ROUNDED = 1e-15  # nats: a KL is a difference of numbers near 1, and cannot be measured below that
@@ -90,9 +86,8 @@ LATTICE_SURE = 0.3  # of the same: cells that are better than this are kept when
 LATTICE_WORSE = 1.1  # the calibration factor over what it was, above which a lattice is laid anew
 DIGEST_RUNS = 2  # that were settled without asking before a digest is begun: one problem alone is faster without; and
 DIGEST_ROWS = 1  # row for each label: while much is asked, what a digest learns does not last
-DIGEST_PLATE = (
-    1000  # rows: on larger plates hundreds of labels cost more for each row than a reference, and are not enough
-)
+# rows: on larger plates hundreds of labels cost more for each row than a reference, and are not enough
+DIGEST_PLATE = 1000
 DIGEST_SHARE = 0.05  # of what a message may be wrong by, that a digest may add to the error of the process
 DIGEST_NOVELTY = 0.3  # less than for the process, because only its labels are known of a digest
 LATTICE_LEFT = 0.25  # of a plate: if a lattice does not know more than that, the process takes all of it

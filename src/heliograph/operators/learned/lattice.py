@@ -142,9 +142,8 @@ class Lattice:
         c = self.curves.reshape(32, -1).take(flat, axis=1).reshape(4, 8, -1)
         gap = cubic(cubic(c, x).reshape(4, 2, -1), y).T.astype(float)
         if not np.isfinite(known[0]).all():
-            gap[~np.isfinite(known[0])] = (
-                0.0  # a cell that was never filled says NaN, which must not reach the other rows
-            )
+            # a cell that was never filled says NaN, which must not reach the other rows
+            gap[~np.isfinite(known[0])] = 0.0
         return Found(gap, known[0], known[3], known[1:3].T)
 
     def _due(self, which: np.ndarray, cell: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, int | None]:

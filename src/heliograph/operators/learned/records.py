@@ -65,9 +65,8 @@ class View(NamedTuple):
     excess: np.ndarray | None  # (n,) log variance of the base over the cavity's, where both are plain numbers
     to: str | None
     cavity: Family | None  # (n,) what came in from the port in question; None: no proper messages
-    sure: np.ndarray | None = (
-        None  # (n,) nats that the base itself is wrong by at most, by its own account; None: unknown
-    )
+    # (n,) nats that the base itself is wrong by at most, by its own account; None: unknown
+    sure: np.ndarray | None = None
 
     def at(self, rows: np.ndarray | None) -> View:
         """Some rows, or all of them as they are."""

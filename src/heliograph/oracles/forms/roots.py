@@ -31,9 +31,8 @@ _WIDEST = 8  # windows tried
 _BISECTIONS = 64  # from a cell to neighbouring doubles
 _GOLDEN = 0.5 * (3 - 5**0.5)
 _NARROWINGS = 40  # of a turn: the place is then known to the root of a rounding error, as it can be
-_CONTINUOUS = (
-    1e-3  # of a cell's own change, that may be left between neighbouring doubles: the cube root of 1e-16, and more
-)
+# of a cell's own change, that may be left between neighbouring doubles: the cube root of 1e-16, and more
+_CONTINUOUS = 1e-3
 _TOUCHES = 1e-12  # of what a function changes by around a turn, within which it touches zero there
 
 

@@ -23,9 +23,8 @@ __all__ = ["Reached", "note", "nothing_reached", "with_unseen"]
 
 _EDGES = 0.003 * 4.0 ** np.arange(10)  # of the classes: what a draw would add to a statistic, in its mean size
 _NEAREST = 16  # draws of a class by whose distances it is judged
-_AT_MOST = (
-    0.7  # of one draw: with none seen there were fewer than three in 95 % of cases, and twenty times this covers those
-)
+# of one draw: with none seen there were fewer than three in 95 % of cases, and twenty times this covers those
+_AT_MOST = 0.7
 _HALF = 0.5  # of one draw, as for the value itself
 _SEEN = 5.0  # a discrete output of that much less weight than the best has been seen
 _HEAVY = 0.2  # tails are taken to fall off at a fifth of the power that they seem to

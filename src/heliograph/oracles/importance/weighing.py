@@ -26,9 +26,8 @@ class Draws(NamedTuple):
     log_weights: np.ndarray  # (n, s)
     edge: np.ndarray  # (n, s), -1 or 1 where the output rounded onto its lower or upper edge
     bad: np.ndarray  # (n,) bool: a weight was NaN or infinite, or too much may lie where the function overflows
-    unlooked: tuple[np.ndarray, FactorError] | None = (
-        None  # (n,) share of the mass where it gave no value, and what it gave
-    )
+    # (n,) share of the mass where it gave no value, and what it gave
+    unlooked: tuple[np.ndarray, FactorError] | None = None
 
 
 def look(rng: np.random.Generator, problem: Problem, proposal: Proposal, uniforms: np.ndarray, match: Match) -> Draws:

@@ -1,9 +1,9 @@
-"""Two unknown numbers, summed on even nodes of the plane where that is exact to rounding, and shows that it is.
+"""Reference beliefs of two unknown numbers by sums over even nodes of the plane, with an estimate of their error.
 
-Sums over even nodes of a smooth bump are wrong by what falls faster than any power of their spacing. Nodes are laid over the
-cavity; over what was found, where the bump is smaller; and closer, where every other node still says something else. Left in
-doubt are rows in which something may be hidden: the output passes the mode of its message between nodes, jumps, or
-swings faster than nodes follow one another; mass lies at the border of what was looked at (docs/decisions/0067).
+The error of sums over even nodes of a smooth density falls faster than any power of their spacing. Nodes are laid over the
+cavity, then over the tilted density where that is smaller, and closer where every other node gives another result. Rows stay
+in doubt where mass may be missed: the output passes the mode of its message between nodes, jumps, or oscillates faster than
+the nodes follow, or there is mass at the border of the window (docs/decisions/0067).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from heliograph.oracles.references.plane_nodes import NOTHING, Grid, Plane, Weig
 __all__ = ["Summed", "summed"]
 
 _WIDE = even_grid(33, 0.47)  # over the cavity, to 7.5 deviations
-_NEAR = even_grid(33, 0.42)  # over what was found, to 6.7 or as far as mass reaches
+_NEAR = even_grid(33, 0.42)  # over the tilted density, to 6.7 deviations or as far as mass reaches
 _CLOSE = even_grid(65, 0.21)
-_ROWS = {33: 256, 65: 64}  # at once, so that what is seen of them stays in the cache
+_ROWS = {33: 256, 65: 64}  # at once, so that their temporaries stay in the cache
 _ENOUGH = 1e-12  # nats of doubt, below which no closer look is taken
 _BORDER = 18.0  # nats below the largest weight: more at the border is mass outside that moves moments by 1e-15 nats
-_DEEP = 25.0  # nats below the largest weight: what is less may be whatever it is
+_DEEP = 25.0  # nats below the largest weight: smaller weights do not matter
 _HIDDEN = 3.0  # nats by which a cell may hold more than its corners show, where something may be hidden in it
 _REACH = 0.25  # of the range at its corners, by which the output may go on and turn in a cell
 _JUMP = 4.0  # times the steps beside it: a step, or a pole
-_PART = 0.05  # of the largest one: less does not count, and what it does shows at every other node
+_PART = 0.05  # of the largest step: smaller ones do not count, as their effect shows at every other node
 _FLAT = 1e-6  # of a step, or a value: less is rounding
 _NARROW = 0.7  # of the spacing: a bump as wide as this is summed to 1e-4, and its doubt shows it
-_NEXT = 4.0  # times what the last two doublings of the nodes foretell of the next one
-_OFF = 0.05  # nats, by which the message may differ from what nodes around foretell: a bump summed well shows less
+_NEXT = 4.0  # times the change that the last two doublings of the nodes predict for the next one
+_OFF = 0.05  # nats by which the message may differ from an interpolation: a density that is summed well shows less
 _LOOKED = np.array([(-5, -2), (-3, 4), (-2, -1), (-1, 1), (0, 0), (1, -3), (2, 2), (4, -4)])  # cells from the heaviest
 _BETWEEN = 0.382  # of the way, along both sides
 _CUBIC = np.array(  # the weights of four nodes in the cubic through them, at that place
@@ -47,7 +47,7 @@ class Summed(NamedTuple):
     doubt: np.ndarray  # (n,) nats; 1 where something may be hidden
 
     def put(self, rows: np.ndarray, other: Summed) -> None:
-        """Take over what others say of some rows, in place."""
+        """Put other results in place of those of some rows."""
         for a, b in zip((*self.moments, self.covariance, self.doubt), (*other.moments, *other[2:]), strict=True):
             a[rows] = b
         if self.log_z is not None and other.log_z is not None:
@@ -55,7 +55,7 @@ class Summed(NamedTuple):
 
 
 class _Laid(NamedTuple):
-    """What was seen at nodes laid by a mean and a root of a covariance."""
+    """Values at nodes that were laid by a mean and a root of a covariance."""
 
     mean: np.ndarray
     root: np.ndarray
@@ -110,7 +110,7 @@ def _lay(plane: Plane, mean: np.ndarray, root: np.ndarray, grid: Grid) -> _Laid:
 
 
 def _reaching(wide: _Laid, found: Weighed, rows: np.ndarray, grid: Grid) -> np.ndarray:
-    """Roots of the covariances that were found, made longer where mass reaches farther than the nodes would."""
+    """Roots of the covariances of the tilted density, longer where mass reaches farther than the nodes would."""
     root, edge = np.linalg.cholesky(found.covariance[rows]), np.abs(grid.nodes).max()
     t = np.abs(np.einsum("nij,knj->kni", np.linalg.inv(root), wide.at - found.mean[rows]))
     log_w = wide.log_message + wide.log_cavity
@@ -129,15 +129,15 @@ def _some_sums(sums: Summed, rows: np.ndarray) -> Summed:
 
 
 def _usable(covariance: np.ndarray) -> np.ndarray:
-    """Where nodes can be laid by a covariance."""
+    """The rows whose covariance nodes can be laid by."""
     a, b, c = covariance[:, 0, 0], covariance[:, 1, 1], covariance[:, 0, 1]
     with np.errstate(invalid="ignore"):
         return (a > 0) & (b > 0) & (a * b - c * c > 1e-10 * a * b) & np.isfinite(a + b)
 
 
-# ---- sums, and what every other node says ------------------------------------------------------------------------------
+# ---- sums, and sums over every other node ------------------------------------------------------------------------------
 def _sum(plane: Plane, laid: _Laid, grid: Grid, to: str | None) -> tuple[Weighed, Summed]:
-    """What all nodes say, and how far every other one, and every fourth one, is from that."""
+    """The moments by all nodes, and their distance from those by every other node and by every fourth."""
     log_w = laid.log_message + laid.log_cavity
     all_ = weighed(laid.mean, laid.root, grid, laid.at, laid.y, log_w, 0.0)
     levels = [read(plane, all_, to)]
@@ -158,7 +158,7 @@ def _sum(plane: Plane, laid: _Laid, grid: Grid, to: str | None) -> tuple[Weighed
 
 
 def _narrow(found: Weighed, grid: Grid) -> np.ndarray:
-    """Rows whose bump is narrower, in some direction, than nodes can see."""
+    """Rows whose density is narrower, in some direction, than the spacing of the nodes can resolve."""
     spacing = grid.nodes[1, 1] - grid.nodes[0, 1]
     fine = np.asarray(np.isfinite(found.inner).all(axis=(1, 2)))
     inner = np.where(fine[:, None, None], found.inner, 0.0)
@@ -190,9 +190,9 @@ def _nats(a: tuple, b: tuple) -> np.ndarray:
     return np.where(fine, kl, np.inf)
 
 
-# ---- what may be hidden --------------------------------------------------------------------------------------------------
+# ---- mass between nodes --------------------------------------------------------------------------------------------------
 def _open(laid: _Laid, grid: Grid) -> np.ndarray:
-    """Rows with mass at the border of what was looked at, or where the function gives no number."""
+    """Rows with mass at the border of the window, or where the function gives no number."""
     side = np.abs(grid.nodes).max(axis=1)
     log_w = laid.log_message + laid.log_cavity
     edge = log_w[side >= side.max() - 1e-9]
@@ -200,7 +200,7 @@ def _open(laid: _Laid, grid: Grid) -> np.ndarray:
 
 
 def _outside(wide: _Laid, near: _Laid, grid: Grid) -> np.ndarray:
-    """Rows in which a node outside a smaller window has mass to speak of, or its border has, or a value is missing."""
+    """Rows with noticeable mass outside a smaller window or at its border, or with a missing value."""
     gap = wide.at - near.mean
     t = np.einsum("nij,knj->kni", np.linalg.inv(near.root), gap)
     log_w, top = wide.log_message + wide.log_cavity, (near.log_message + near.log_cavity).max(axis=0)
@@ -235,7 +235,7 @@ def _of_corners(a: np.ndarray, how: np.ufunc) -> np.ndarray:
 
 
 def _breaks(y: np.ndarray, log_w: np.ndarray) -> np.ndarray:
-    """Rows in which the output steps, or bends, far more than beside there, where there is mass."""
+    """Rows in which the output steps or bends, at a place with mass, far more than at neighbouring places."""
     top = log_w.max(axis=(0, 1))
     found = np.zeros(y.shape[2], dtype=bool)
     for a, w in ((y, log_w), (y.swapaxes(0, 1), log_w.swapaxes(0, 1))):
@@ -252,7 +252,7 @@ def _breaks(y: np.ndarray, log_w: np.ndarray) -> np.ndarray:
 
 
 def _aliased(plane: Plane, laid: _Laid, log_w: np.ndarray, grid: Grid) -> np.ndarray:
-    """Rows whose output, at a few places between nodes, is not what cubics through these foretell: it swings unseen."""
+    """Rows whose output, at a few places between nodes, differs from cubic interpolation: it oscillates unseen."""
     side, n = round(len(grid.nodes) ** 0.5), len(laid.mean)
     heaviest = np.argmax(log_w, axis=0)
     cell = np.stack([heaviest // side, heaviest % side], axis=-1) + _LOOKED[:, None]

@@ -1,4 +1,4 @@
-"""What a reference gives back, and the user's function as references call it."""
+"""The records of references: the question, the result, and the call of the user's function."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class Reference(NamedTuple):
     moments: tuple[np.ndarray, np.ndarray]  # of the port in question: mean and variance (covariance for vectors)
     summaries: np.ndarray  # (n, s) numbers without a unit that say how hard each row is
     log_z: np.ndarray | None  # (n,); None unless that was the question
-    doubt: np.ndarray  # (n,) nats by which the reference itself depends on how fine it looked
+    doubt: np.ndarray  # (n,) nats by which the reference depends on its resolution
     n_evaluations: int
-    sure: np.ndarray | None = None  # (n,) the doubt, where it bounds the error: everything was looked at; None: nowhere
+    # (n,) the doubt in rows where it bounds the error, as the nodes cover everything; None: nowhere
+    sure: np.ndarray | None = None
 
 
 def values(question: Question, inputs: dict[str, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -49,7 +50,7 @@ def values(question: Question, inputs: dict[str, np.ndarray], n: int) -> tuple[n
     rng, sampler = question.rng, question.sampler
     out = np.asarray(call(rng, sampler, inputs, n))
     if out.shape != (n,) or out.dtype.kind not in "fiub":
-        out = evaluate(rng, sampler, inputs)  # says what is wrong with it
+        out = evaluate(rng, sampler, inputs)  # the error that says what is wrong with a value
     out = out.astype(float, copy=False)
     bad = ~np.isfinite(out)
     return (np.where(bad, 1.0, out), bad) if bad.any() else (out, None)

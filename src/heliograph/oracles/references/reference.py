@@ -73,7 +73,7 @@ def _refer_several(sampler: Sampler) -> Refer:
 def _refer_form(rng: np.random.Generator, form: DensityForm, to: str | None) -> Reference | None:
     """A reference by log weights in place of an output's message."""
     found = _refer(rng, form.sampler, form.incoming, to)
-    if found is not None and len(form.raise_ceiling()):  # looked at once more, from higher up
+    if found is not None and len(form.raise_ceiling()):  # evaluated once more, with a higher ceiling
         found = _refer(rng, form.sampler, form.incoming, to)
     if found is None or found.log_z is None:
         return found

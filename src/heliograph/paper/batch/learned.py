@@ -24,7 +24,7 @@ __all__ = ["LearnedInBatch", "Prediction", "learned"]
 
 
 class Prediction(NamedTuple):
-    """Beliefs of z and what their errors are expected to be worth."""
+    """Beliefs of z and their expected errors."""
 
     belief: Gaussian  # (n,)
     expected_kl: np.ndarray  # (n,) nats
@@ -41,14 +41,14 @@ class LearnedInBatch(NamedTuple):
         return sum(len(directions["z"]) for directions in self.operator.kinds.values())
 
     def predict(self, incoming: dict[str, Any]) -> Prediction:
-        """Its beliefs, with nobody to ask."""
+        """Predict beliefs without asking."""
         # the logistic function draws nothing, so these numbers are never used
-        # no error is tolerated, so that everything is in double precision; there is no time to ask, so that nobody is asked
+        # with no error tolerated, all is in double precision; with no time to ask, nothing is asked
         setting = _setting(0.0)._replace(deadline=-np.inf)
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore", OracleWarning
-            )  # that sampled labels are too noisy for no error at all is known
+            )  # the warning that sampled labels are too noisy for a tolerance of 0 is expected
             reply = self.operator.send(np.random.default_rng(0), "z", incoming, _nobody, setting)
         belief = reply.message * incoming["z"]
         assert isinstance(belief, Gaussian) and reply.expected_kl is not None
@@ -57,9 +57,9 @@ class LearnedInBatch(NamedTuple):
 
 def learned(data: Labelled, n_labels: int | None = None, reference: str = "auto") -> LearnedInBatch:
     """Teach the operator all labels; or let it ask for `n_labels`, by its own first design. Nothing is random."""
-    # said, not measured: whether there is time for a reference must not depend on how busy the machine is
+    # set, not measured: whether a reference is used must not depend on how busy the machine is
     refer = reference_of(logistic_factor().sampler) if reference == "auto" else reference
-    # what it is not to do here: check itself with more labels, or refuse to predict far from all labels
+    # off here: audits, which take more labels, and the refusal to predict far from all labels
     operator = Learned(reference=refer, start=n_labels or 20, audit=0.0, novelty=np.inf)
     rng = np.random.default_rng(0)
     if n_labels is None:
@@ -89,7 +89,7 @@ def _answer(data: Labelled) -> Answer:
     kl = 0.5 * data.noise[:, 0] / v + 0.25 * data.noise[:, 1]
     return Answer(
         beliefs={"z": data.belief},
-        log_z=np.full(n, np.nan),  # not known, so not learned
+        log_z=np.full(n, np.nan),  # unknown, and therefore not learned
         standard_errors={},
         covariances={},
         chart_covariances={"z": data.noise[:, :, None] * np.eye(2)},

@@ -112,7 +112,7 @@ def labelled_messages(
         belief, noise, failed = exact, np.zeros((len(exact), 2)), np.zeros(len(exact), dtype=bool)
     all_ = Labelled(incoming, belief, exact, noise)
     rows = np.arange(len(exact))
-    n_train = min(n_train, len(rows) * n_train // (n_train + n_test))  # small problems give fewer than were wished for
+    n_train = min(n_train, len(rows) * n_train // (n_train + n_test))  # small problems give fewer than were asked for
     parts = rows[:n_train], rows[n_train:]
     return all_.rows(parts[0][~failed[parts[0]]]), all_.rows(parts[1][~failed[parts[1]]])
 

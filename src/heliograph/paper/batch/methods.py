@@ -24,7 +24,7 @@ __all__ = ["KERNELS", "METHODS", "columns_of", "train", "with_mode_value"]
 
 # ---- trees and networks ----------------------------------------------------------------------------------------------
 def with_mode_value(incoming: dict[str, Any]) -> dict[str, Any]:
-    """The factor's value at the mode joins what Eslami's trees see."""
+    """Add the factor's value at the mode to the columns that Eslami's trees see."""
     return {**incoming, "factor at the mode": expit(incoming["z"].mean)}
 
 

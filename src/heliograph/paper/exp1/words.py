@@ -1,4 +1,4 @@
-"""What is said of experiment 1: its tables, its sentences, and the paper's claims."""
+"""The text on experiment 1: its tables, its sentences, and the paper's claims."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAD = (
     "KL(label || prediction) of the belief sent to z."
 )
 _NEAR = 0.5  # of log KL: what counts as agreement
-_VISIBLE = float(np.log(0.1))  # log KL of a mean off by 0.45 deviations, which one sees in a plot
+_VISIBLE = float(np.log(0.1))  # log KL of a mean off by 0.45 deviations, which is visible in a plot
 _paper = partial(paper_of, "exp1")
 
 

@@ -1,4 +1,4 @@
-"""Experiment 2: whether the doubt is worth anything."""
+"""Experiment 2: whether the stated uncertainty is useful."""
 
 from heliograph.paper.exp2 import figures, parts, words
 

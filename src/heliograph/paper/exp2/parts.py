@@ -1,4 +1,4 @@
-"""Experiment 2: how doubt behaves along two curves of messages, and whether small doubt means small error."""
+"""Experiment 2: how uncertainty behaves along two curves of messages, and whether small uncertainty means small error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FULL: dict[str, Any] = {
     # the curves were drawn through and beside the messages of the authors' program; here with exact labels
     "messages": {**EXP1_FULL["sampled"], "particles": 0},
     "n_curve": 500,
-    "wrong_kl": 0.1,  # nats: a mean off by 0.45 deviations, which one sees in a plot
+    "wrong_kl": 0.1,  # nats: a mean off by 0.45 deviations, which is visible in a plot
     "thresholds": {
         **dict.fromkeys(KJIT, -8.5),
         "eslami forest": -6.0,
@@ -72,10 +72,10 @@ def smoothness(log_doubt: np.ndarray) -> tuple[float, float]:
 
 
 class Doubtful(NamedTuple):
-    """A method that predicts and doubts."""
+    """A method that predicts beliefs and states an uncertainty."""
 
     answer: Callable[[dict[str, Any]], tuple[Gaussian, np.ndarray]]  # beliefs and log doubts
-    uncertainty: str  # what the doubt is
+    uncertainty: str  # what is used as uncertainty
 
 
 # ---- the methods -----------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def _certain(certain: np.ndarray, log_kl: np.ndarray, wrong_kl: float) -> dict[s
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float | None:
     """Spearman's; there is none if all doubts, or all errors, are the same (below rounding)."""
-    from scipy.stats import rankdata  # half a second to load, which every command would pay
+    from scipy.stats import rankdata  # loading it takes half a second
 
     return float(np.corrcoef(rankdata(a), rankdata(b))[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else None
 

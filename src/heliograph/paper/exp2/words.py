@@ -1,4 +1,4 @@
-"""What is said of experiment 2: its tables, its sentences, and the paper's claims."""
+"""The text on experiment 2: its tables, its sentences, and the paper's claims."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _certain(result: Json, found: Found, there: list[str]) -> Claim:
 
 
 def _sure(found: Found, method: str) -> str:
-    """How many test messages a method is certain about; results from before this was counted do not say."""
+    """The number of test messages that a method is certain about; older results lack it."""
     return f"{found.shown(method, 'certain')} certain" if "certain" in found.methods[method] else "those certain"
 
 

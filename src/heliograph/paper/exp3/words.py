@@ -1,4 +1,4 @@
-"""What is said of experiment 3: its tables, its sentences, and the paper's claims."""
+"""The text on experiment 3: its tables, its sentences, and the paper's claims."""
 
 from __future__ import annotations
 

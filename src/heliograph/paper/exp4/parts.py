@@ -65,7 +65,7 @@ def compound_gamma_factor() -> BlackBox:
 
 
 def incoming_messages(seed: int, n_problems: int) -> Gamma:
-    """What the data of each problem say of its precision, ``Gamma(n/2 + 1, sum x^2 / 2)``."""
+    """The message of each problem's data to its precision, ``Gamma(n/2 + 1, sum x^2 / 2)``."""
     problems = [compound_gamma_problem(np.random.default_rng([seed, k])) for k in range(n_problems)]
     return Gamma(np.array([p.shape for p in problems]), np.array([p.rate for p in problems]))
 
@@ -73,7 +73,7 @@ def incoming_messages(seed: int, n_problems: int) -> Gamma:
 # ---- parts -----------------------------------------------------------------------------------------------------------
 def _operator(method: str, box: BlackBox, given: Mapping[str, Any]) -> Any:
     if method.startswith("learned"):
-        # said, not measured: by the clock, one row at a time may look too slow for a reference, and numbers must not depend
+        # set, not measured: by the clock, one row at a time may look too slow for a reference, and numbers must not depend
         # on how busy the machine is
         return Learned(reference=reference_of(box.sampler))
     if method == "forest":
@@ -84,7 +84,7 @@ def _operator(method: str, box: BlackBox, given: Mapping[str, Any]) -> Any:
 
 
 def _tau_alone(rng: np.random.Generator, incoming: Incoming, setting: Setting) -> tuple[Incoming, int]:
-    """What the paper's factor has for a neighbour: the message on p never changes, it only stands for ``(1 + tau)^-2``."""
+    """Leave out the messages to p, which the paper's factor does not have: p only expresses ``(1 + tau)^-2``."""
     return {"tau": incoming["tau"]}, 0
 
 
@@ -116,7 +116,7 @@ def solve_problems(
     )
     found, asked, spent, split = _solve_in_turn(box, tau, options, method == "kjit (program)")
     row = _row(exact, found, asked, spent, split, int((~found.proper).sum()), box.n_evaluations)
-    if method == "kjit (program)":  # what it imitates has messages of shape 1 too; its KL is still from exact EP
+    if method == "kjit (program)":  # the imitated program sends messages of shape 1 too; the KL is still from exact EP
         alike = _of_shape_1(exact, tau) * tau
         assert isinstance(alike, Gamma)
         row |= _correlations(alike, found)

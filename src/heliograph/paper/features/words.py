@@ -1,4 +1,4 @@
-"""What is said of the appendix on features: its tables, its sentences, and the paper's claims."""
+"""The text on the appendix on features: its tables, its sentences, and the paper's claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper says, what we find, and whether that is the same: one record for each claim."""
+"""The paper's claims with our findings and verdicts, one record for each claim."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def build(folder: Path) -> Path:
         pictures = {name: EXPERIMENTS[name].draw(outcome.json, outcome.series) for name, outcome in results.items()}
         for picture in (p for some in pictures.values() for p in some):
             picture.figure.savefig(figures / f"{picture.name}.png", dpi=150)
-            picture.figure.set_layout_engine("none")  # the layout is found, and finding it is half of the work
+            picture.figure.set_layout_engine("none")  # the layout is computed, which is half of the work
             picture.figure.savefig(figures / f"{picture.name}.pdf", metadata={"CreationDate": None}, dpi=150)
     page.write_text(page_of(results, pictures, figures), encoding="utf-8")
     return page
@@ -80,7 +80,7 @@ def _section(name: str, result: dict[str, Any], pictures: list[Picture], figures
 
 
 def _notes(result: dict[str, Any]) -> list[str]:
-    """What the run lacks."""
+    """Sentences on what is missing in the run."""
     notes = []
     if not result.get("complete", True):
         done, of = result["parts"]

@@ -55,10 +55,10 @@ _RC: Any = {
 
 
 class Picture(NamedTuple):
-    """A figure with what is said about it."""
+    """A figure with its caption and alternative text."""
 
     name: str  # of its files
-    alt: str  # what a reader who cannot see it should know
+    alt: str  # for readers who cannot see it
     caption: str
     figure: Figure
     wide: bool = False  # a trace over many messages: scrolls in its box on a phone
@@ -88,7 +88,7 @@ def colour(method: str) -> str:
 
 
 def marker(method: str) -> str:
-    """A second sign beside the colour."""
+    """A marker, which distinguishes a method beside its colour."""
     known = list(_COLOURS)
     return _MARKERS[known.index(method) % len(_MARKERS) if method in known else sum(map(ord, method)) % len(_MARKERS)]
 

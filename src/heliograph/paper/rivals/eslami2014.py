@@ -108,7 +108,8 @@ class EslamiForest:
 
     def _bound(self) -> None:
         low, high = self.Y_[: self.n_rows_].min(axis=0), self.Y_[: self.n_rows_].max(axis=0)
-        self.low_, self.high_ = 2 * low - high, 2 * high - low  # no leaf may leave the outputs seen by their whole span
+        # no leaf may extrapolate beyond the observed outputs by more than their range
+        self.low_, self.high_ = 2 * low - high, 2 * high - low
 
     def _members(self, node: int) -> np.ndarray:
         return np.flatnonzero(self.leaf_[self.tree_[node], : self.n_rows_] == node)
@@ -124,7 +125,8 @@ class EslamiForest:
     def _split(self, node: int, rows: np.ndarray) -> bool:
         """Split a leaf by the candidate whose two sides linear fits explain best; False if there is none."""
         X = self.X_[rows]
-        varying = np.flatnonzero(X.min(axis=0) < X.max(axis=0))  # flags are often constant; no candidate is spent there
+        # flags are often constant: constant columns get no candidates
+        varying = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
         if not len(varying):
             return False
         feature = varying[self.rng_.integers(len(varying), size=self.n_candidates)]

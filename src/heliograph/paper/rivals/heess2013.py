@@ -1,7 +1,7 @@
-"""The neural network of Heess, Tarlow and Winn (2013): trained once, in batch, and never in doubt.
+"""The neural network of Heess, Tarlow and Winn (2013): trained once, in batch, and without uncertainty.
 
 Three or four hidden layers of 40 to 60 tanh units and an output unit suited to the parameter. A positive parameter (a
-precision) leaves through exp, which is to regress on its logarithm; so the outputs here are plain numbers.
+precision) has an exponential output unit, which amounts to regression on its logarithm; so the outputs here are plain numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["HeessNetwork"]
 class HeessNetwork:
     """A multi-layer perceptron fitted by L-BFGS on standardised rows, in float64.
 
-    It knows no variance, so `predict` gives NaN for it, which no threshold is ever below or above.
+    It has no predictive variance, so `predict` gives NaN for it, which is neither below nor above any threshold.
 
     >>> x = np.linspace(-1, 1, 50)[:, None]
     >>> network = HeessNetwork(hidden=(10, 10), max_iter=500).fit(x, np.sin(3 * x))
@@ -77,7 +77,7 @@ class HeessNetwork:
     def _loss(self, parameters: np.ndarray, Z: np.ndarray, T: np.ndarray) -> tuple[float, np.ndarray]:
         """Half the mean squared error with weight decay, and its gradient by back-propagation."""
         layers = self._layers(parameters)
-        seen = [Z]  # what enters each layer
+        seen = [Z]  # the inputs of each layer
         for W, b in layers[:-1]:
             seen.append(np.tanh(seen[-1] @ W + b))
         W, b = layers[-1]

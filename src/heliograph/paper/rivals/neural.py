@@ -1,4 +1,4 @@
-"""Heess, Tarlow and Winn's operator (2013): a network trained before inference, which never asks and never doubts."""
+"""Heess, Tarlow and Winn's operator (2013): a network trained before inference, which never asks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Neural:
     """One network a direction, from (location, log spread) of every message to the logarithms of the belief.
 
     Train it with `train`, or through a factor: ``factor.train(rng, incoming, "neural")`` asks an oracle about many
-    tuples like those to come. What it predicts is always a belief, but nothing says how far to trust it.
+    tuples like those to come. Its predictions are always beliefs, but their errors are unknown.
     """
 
     name = "neural"

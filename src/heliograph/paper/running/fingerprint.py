@@ -53,7 +53,7 @@ def modules_behind(module: str) -> set[str]:
 def files_in(folder: str | Path) -> str:
     """A digest of the names and contents of a folder's files; of nothing if there is no such folder."""
     digest = hashlib.sha256()
-    if not Path(folder).is_dir():  # whoever reads it will say so
+    if not Path(folder).is_dir():  # the reader of the file raises the error
         return digest.hexdigest()[:16]
     for path in sorted(p for p in Path(folder).iterdir() if p.is_file()):
         digest.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()} ".encode())

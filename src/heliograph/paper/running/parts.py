@@ -96,8 +96,8 @@ def run_parts(
 ) -> Iterator[tuple[Part, dict[str, Any] | None]]:
     """Yield every part with its result as it is ready: kept ones first, then new ones, `jobs` at a time.
 
-    `tell` hears of each finished part, and whether it was already there. `fail` hears of each that ended in an error;
-    unless it raises that, the part is yielded with None and the others go on. Interrupted, it leaves all finished parts kept.
+    `tell` is called for each finished part, with whether it was already there, and `fail` for each that ended in an error;
+    unless it raises that error, the part is yielded with None and the others go on. Interrupted, it leaves all finished parts kept.
     """
     left = []
     for part in parts:
@@ -133,7 +133,7 @@ def _settle(
     """Keep what a part gives, and read it back; or say what went wrong."""
     try:
         made = result()
-    except Exception as error:  # whatever it is, the other parts can do without this one
+    except Exception as error:  # whatever the error, the other parts do not need this one
         fail(part, error)
         return None
     store.write(part, made)

@@ -53,7 +53,8 @@ def assemble_sequences(
         row["total_evaluations"] = int(sum(row["evaluations"]))
         if mine[0]["series"]:
             series[method] = {name: np.concatenate([r["series"][name] for r in mine]) for name in mine[0]["series"]}
-            if method in KJIT and np.isfinite(series[method]["log_variance"]).any():  # the others doubt in other units
+            # the others state uncertainty in other units
+            if method in KJIT and np.isfinite(series[method]["log_variance"]).any():
                 row["level"], row["level_after"] = level_of(series[method]["log_variance"])
                 row["level_per_sweep"] = level_per_sweep(series[method])
         methods[method] = row
