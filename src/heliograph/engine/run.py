@@ -9,25 +9,22 @@ from itertools import count, pairwise
 import numpy as np
 
 from heliograph.engine.acceleration import Jumps
+from heliograph.engine.breaking_ties import break_ties
 from heliograph.engine.compiled import CompiledModel
-from heliograph.engine.component_start import start_components
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.evidence import log_evidence
 from heliograph.engine.heading import Heading
 from heliograph.engine.merging import copied
-from heliograph.engine.mixture_start import start_mixtures
 from heliograph.engine.options import StepOptions
 from heliograph.engine.pace import Pace, Retreat
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.product_start import start_products
 from heliograph.engine.properness import allowed_step
 from heliograph.engine.schedule import tied_plates
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import judged_by_audits, status
 from heliograph.engine.stopping import InVain
 from heliograph.engine.sweep_info import AHEAD, SweepInfo
-from heliograph.engine.table_start import start_tables
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.trace import Trace
 from heliograph.factors.black_box import RunOptions
@@ -109,7 +106,7 @@ class Run:
         for plate in self.compiled.plates:
             plate.start(self._rng, self.tables)
         if not self._warm:
-            self._break_ties()
+            break_ties(self._rng, self.compiled, self._exchange)
         if not self.compiled.schedule.sweep:
             self.trace.single_pass = info = self._info(1, Motion(0.0, "", False), 0.0, 0.0, start)
             yield info, info.settled(self._limit)
@@ -126,19 +123,6 @@ class Run:
             if last:
                 return
             start = _clock()
-
-    def _break_ties(self) -> None:
-        """First messages of mixtures and of unknown tables, whose components would stay alike if they began so."""
-        if start_tables(self._rng, self.compiled.graph, self.tables):
-            for plate in self.compiled.plates:
-                plate.start(self._rng, self.tables)
-        if start_mixtures(self._rng, self.compiled.graph, self.tables):
-            for block in self.compiled.blocks:
-                block.start(self._rng, self.tables)
-        start_components(self._rng, self.compiled, self._exchange)
-        if start_products(self._rng, self.compiled.graph, self.tables):
-            for block in self.compiled.blocks:
-                block.start(self._rng, self.tables)
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""

@@ -15,13 +15,13 @@ import numpy as np
 
 from heliograph.engine.blocks.records import known_log_density_at
 from heliograph.engine.compiled import CompiledModel
-from heliograph.engine.forms.scored_product import ScoredProduct
 from heliograph.engine.tables import Tables
 from heliograph.engine.weighed_draws import Drawn
+from heliograph.engine.weighed_elsewhere import mirrored, swapped
 from heliograph.engine.weighed_plates import makes_values, said_of
 from heliograph.engine.weighed_proposals import Kernels, Mixture, Portion
-from heliograph.factors import AbsoluteValue, Prior, Product, Square
-from heliograph.families import Family, Gaussian
+from heliograph.factors import Prior
+from heliograph.families import Family
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
 
@@ -33,7 +33,6 @@ _EVALUATIONS = 100_000  # of factors, at most
 _FIRST, _MANY_ROWS = 100, 20  # draws of each portion that go first, where there are so many rows of factors
 _MOST = 0.25  # of the first few draws: with an effective number above this they may be all that is needed
 _WIDER = 3.0  # over the root of the number of unknowns: what is added to a variance of 1 in as many draws as are of the belief
-_MOST_MIRRORED = 3  # blocks and nodes whose signs are turned, each by itself and all at once
 _ROUNDS = 5  # of draws around those that weigh most, while few of them count
 _FURTHER = 2  # of these at most, while many count and do not decide
 _MORE = 3  # times as many draws in such a round
@@ -203,7 +202,8 @@ def _portions(look: _Look, solutions: list[Any]) -> list[Portion]:
         Portion(solved, beliefs),
         Portion([(mean, width * root) for mean, root in solved], wide),
         Portion(apart, {k: _prior(compiled, tables, k, wide[k]) for k in beliefs}),
-        *_mirrored(compiled, look.plates, Portion(solved, beliefs)),
+        *mirrored(compiled, look.plates, Portion(solved, beliefs)),
+        *swapped(compiled, look.plates, Portion(solved, beliefs)),
     ]
 
 
@@ -240,21 +240,3 @@ def _prior(compiled: CompiledModel, tables: Tables, node: int, wide: Family) -> 
             sent = tables.sent[plate.position, port]
             return sent if sent.proper.all() and sent.size == wide.size else wide
     return wide
-
-
-def _mirrored(compiled: CompiledModel, plates: list[Plate], belief: Portion) -> list[Portion]:
-    """Draws at the other sign, where products, squares or magnitudes may make that as good: of each part, and of all."""
-    if not any(isinstance(p.factor, (Product, ScoredProduct, Square, AbsoluteValue)) for p in plates):
-        return []
-    nodes, blocks = compiled.graph.nodes, [b.factor.block for b in compiled.blocks]
-    own = [-1 - k for k, b in enumerate(blocks) if any(nodes[node].given for node in b.base)]
-    own += [k for k, b in belief.nodes.items() if nodes[k].given and isinstance(b, Gaussian) and not b.is_point.any()]
-    own = own[:_MOST_MIRRORED]
-    signs = [frozenset([k]) for k in own] + ([frozenset(own)] if len(own) > 1 else [])
-    return [_turned(belief, s) for s in signs]
-
-
-def _turned(belief: Portion, parts: frozenset[int]) -> Portion:
-    """The belief with the signs of some parts turned: blocks, which are counted from -1 down, and nodes."""
-    blocks = [(-mean if -1 - k in parts else mean, root) for k, (mean, root) in enumerate(belief.blocks)]
-    return Portion(blocks, {k: Gaussian(-b.mean, b.variance) if k in parts else b for k, b in belief.nodes.items()})
