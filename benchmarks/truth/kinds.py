@@ -63,8 +63,8 @@ KINDS: dict[str, Callable[[np.random.Generator, str, int], World]] = {
 }
 
 SHARES = {  # how many of each kind, for those that are not 1: fewer of what takes seconds
-    "hierarchical": 0.4, "larger program": 0.6, "box pair": 0.6, "box loop": 0.4, "noisy box": 0.4, "mixture of two": 0.4, "rewritten": 0.6,
-    "gaussian chain": 1.5, "gaussian graph": 1.5, "single factor": 1.5, "extreme": 1.5,
+    "hierarchical": 0.4, "larger program": 0.6, "box pair": 0.6, "box loop": 0.4, "noisy box": 0.4, "mixture of two": 0.4,
+    "rewritten": 0.6, "gaussian chain": 1.5, "gaussian graph": 1.5, "single factor": 1.5, "extreme": 1.5,
 }  # fmt: skip
 
 

@@ -148,3 +148,27 @@ def test_a_model_with_gates_says_so_wherever_it_is_shown() -> None:
         model.gaussian("inside", 0.0, variance=1.0)
     assert "gates" in repr(model)
     assert "inside" in model._repr_html_() and "inside" in model.summary()
+
+
+def test_draws_of_what_is_not_there_are_refused_by_every_posterior(tmp_path):
+    model = hg.Model()
+    scale = model.half_normal("scale", 1.0)
+    x = model.gaussian("x", 0.0, sd=scale, size=3)
+    model.gaussian("y", x, sd=0.5, observed=[1.0, -2.0, 0.5])
+    integrated = model.infer()
+    integrated.save(tmp_path / "p.hg")
+    for posterior in (integrated, hg.load_posterior(tmp_path / "p.hg")):
+        draws = posterior.sample(4, ["x"], seed=1)
+        assert list(draws) == ["x"] and draws["x"].shape == (4, 3)
+        np.testing.assert_array_equal(posterior.sample(4, [x], seed=1)["x"], draws["x"])
+        np.testing.assert_array_equal(posterior.sample(4, "x", seed=1)["x"], draws["x"])
+        for wrong, words in (
+            (["z"], "no variable is called 'z'"),
+            ([2 * x], "no variable is called"),
+            ([x[0]], "take them"),
+        ):
+            with pytest.raises(ModelError, match=words):
+                posterior.sample(4, wrong)
+        with pytest.raises(ModelError, match="number of draws"):
+            posterior.sample(0)
+    assert list(integrated.sample(4, [scale])) == ["scale"]

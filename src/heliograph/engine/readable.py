@@ -16,10 +16,21 @@ from heliograph.engine.drawing import draw_posterior
 from heliograph.errors import ModelError
 from heliograph.families import Categorical
 from heliograph.families.tables import brief, html_table, shortened, text_table
+from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph
+from heliograph.graph.symbols import Symbol
 from heliograph.graph.variable import Variable
 
-__all__ = ["Comparison", "ReadablePosterior", "TableRow", "check_model", "compare", "digests_of", "entry_names"]
+__all__ = [
+    "Comparison",
+    "ReadablePosterior",
+    "TableRow",
+    "check_model",
+    "checked_names",
+    "compare",
+    "digests_of",
+    "entry_names",
+]
 
 _WIDE = 100  # columns of a note
 _NAME = 24  # columns of a variable's name
@@ -37,6 +48,21 @@ def check_model(name: str, asked: Graph, live: Graph, version: int) -> None:
             f"the model was given other data since this posterior was computed; ask for a variable by its name, as in "
             f"posterior[{name!r}], or run infer again"
         )
+
+
+def checked_names(variables: Any, there: Sequence[str]) -> list[str]:
+    """The names of the variables that a user wants drawn, each of which must be among those that are `there`."""
+    one = isinstance(variables, (str, Quantity, Symbol))
+    names: list[str] = []
+    for x in [variables] if one else variables:
+        names.append(x if isinstance(x, str) else x.name)
+        if names[-1] not in there:
+            raise ModelError(f"no variable is called {names[-1]!r}; there are {list(there)}")
+        if isinstance(x, Quantity) and x.index is not None:
+            raise ModelError(
+                f"entries of {x.name!r} are not drawn by themselves; draw {x.name!r}, and take them of the draws"
+            )
+    return names
 
 
 class ReadablePosterior:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from heliograph.engine.nested.marginal import Marginal
+from heliograph.engine.predicting import check_draws
 from heliograph.engine.priors import Correlation, Priors, correlation_of, lengths_of
-from heliograph.engine.readable import ReadablePosterior
+from heliograph.engine.readable import ReadablePosterior, checked_names
 from heliograph.engine.trace import Trace
 from heliograph.errors import FileFormatError, ModelError
 from heliograph.families import Family, Gaussian, Mixture
@@ -138,7 +139,8 @@ class SavedPosterior(ReadablePosterior):
 
         The arguments are those of `Posterior.sample`.
         """
-        rng = np.random.default_rng(seed)
+        rng, size = np.random.default_rng(seed), check_draws(size)
+        names = list(self._beliefs) if variables is None else checked_names(variables, list(self._beliefs))
         found: dict[str, np.ndarray] = {}
         if self._joint is not None:
             mean = np.concatenate([np.reshape(self._beliefs[k].mean, -1) for k in self._joint_names])
@@ -148,7 +150,7 @@ class SavedPosterior(ReadablePosterior):
         for name, belief in self._beliefs.items():
             if name not in found:
                 found[name] = belief.sample(rng, size)
-        return {name: found[name] for name in (self._beliefs if variables is None else variables)}
+        return {name: found[name] for name in names}
 
     def __repr__(self) -> str:
         return f"SavedPosterior({', '.join(self._beliefs)}; {'converged' if self.converged else 'not converged'})"

@@ -18,7 +18,7 @@ from heliograph.engine.nested.shares import Share, shares_of
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.predicting import Prediction, Script, Source, check_draws, joined_predictions, predicted
 from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
-from heliograph.engine.readable import ReadablePosterior, check_model
+from heliograph.engine.readable import ReadablePosterior, check_model, checked_names
 from heliograph.engine.saving import save_posterior
 from heliograph.engine.trace import Trace
 from heliograph.engine.unsent import Unsent
@@ -233,13 +233,14 @@ class IntegratedPosterior(ReadablePosterior):
         save_posterior(self, path, None)
 
     def sample(
-        self, size: int = 1000, variables: Sequence[str] | None = None, *, seed: Any = 0
+        self, size: int = 1000, variables: Sequence[str | Variable | Symbol] | None = None, *, seed: Any = 0
     ) -> dict[str, np.ndarray]:
         """Joint draws by name: the hyper-parameters at one point for each draw, and the variables as EP found them there.
 
         The arguments are those of `Posterior.sample`.
         """
         rng = np.random.default_rng(seed)
+        names = list(self) if variables is None else checked_names(variables, list(self))
         parts: list[dict[str, np.ndarray]] = []
         for share in self._shares(rng, check_draws(size)):
             graph = self._at(share.point).graph
@@ -249,8 +250,7 @@ class IntegratedPosterior(ReadablePosterior):
             hypers = {name: np.repeat(np.asarray(v)[None], share.n, axis=0) for name, v in share.values.items()}
             parts.append({**one, **{name: v for name, v in hypers.items() if name in self._values}})
         order = rng.permutation(size)
-        names = list(self) if variables is None else list(variables)
-        return {name: np.concatenate([p[name] for p in parts])[order] for name in names if name in parts[0]}
+        return {name: np.concatenate([p[name] for p in parts])[order] for name in names}
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
         """Predict a variable, as `Posterior.predict` does; each draw has its own values of the hyper-parameters."""
