@@ -265,9 +265,7 @@ def added(u, v):
 
 
 REFUSED = {
-    "a square": lambda m, x, s: x * x,
-    "a product with a shifted self": lambda m, x, s: x * (x + 1),
-    "a product of a part": lambda m, x, s: s[[0]] * s[[0]],
+    "a product with a multiple": lambda m, x, s: x * (2 * x + 1),
     "a product of parts that overlap in one row": lambda m, x, s: s[[0, 1, 2]] * s[[2, 1, 0]],
     "a product of expressions": lambda m, x, s: (x + s[0]) * (s[1] - s[0]),
     "the larger of x and 2 x": lambda m, x, s: m.maximum(x, 2 * x),
@@ -288,8 +286,7 @@ REFUSED = {
 
 ROWS = np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 4.0]])
 SAME_ROW = {
-    "a row and itself": lambda m, z, w: z * z,
-    "a row and itself shifted": lambda m, z, w: z * (z + 1),
+    "a row times a multiple": lambda m, z, w: z * (2 * z + 1),
     "a row and a multiple": lambda m, z, w: added(z, 2 * z),
     "a row and a multiple of it in X": lambda m, z, w: z[0] * z[2],
     "the same product written twice": lambda m, z, w: added(z, ROWS @ w),

@@ -21,7 +21,7 @@ from heliograph.engine.plates.block import BlockPlate
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.weighed_plates import makes_values, scalar_form
 from heliograph.engine.weighed_rounds import Weighed, weigh
-from heliograph.factors import Prior
+from heliograph.factors import Between, Positive, Prior
 from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
@@ -246,7 +246,9 @@ def _is_strong(plate: Plate, port: str, node: Node, tables: Tables) -> bool:
     edge, sent = plate.edges[port], tables.sent[plate.position, port].naturals[-1]
     variance = tables.belief(node).variance[edge.entries(plate.size)[: len(sent)]]
     with np.errstate(invalid="ignore"):  # nothing times an infinite variance
-        return bool((np.abs(sent) * variance > _STRONG).any())
+        share = np.abs(sent) * variance
+        # bounds that say almost the same are each weak, and too much together
+        return bool(share.sum() > _STRONG if isinstance(plate.factor, (Between, Positive)) else (share > _STRONG).any())
 
 
 # ---- judging ------------------------------------------------------------------------------------------------------------

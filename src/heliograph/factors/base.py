@@ -46,6 +46,7 @@ class Factor:
         dict[str, tuple[str, ...]]
     ] = {}  # port -> ports; once one of them is known, the message does not depend on what came in at its own port
     learns: ClassVar[bool] = False  # a black box: the engine calls `send`, which may ask an oracle and learn
+    draws: bool = False  # a black box that draws its output anew at every call
     partial: bool = False  # a black box that may say of its inputs that they are impossible
     begins: ClassVar[bool] = False  # whether the class has a rule for first messages (`mean_field`); set automatically
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)

@@ -19,6 +19,7 @@ from heliograph.graph.draw import draw_graph, render_dot, render_html, render_li
 from heliograph.graph.gates import gate_lines, when
 from heliograph.graph.hyper_words import flat, half_cauchy, half_normal, lkj, log_normal, wishart
 from heliograph.graph.language import (
+    boxes,
     chains,
     continuous,
     counts,
@@ -145,11 +146,11 @@ class Builder:
     def _black_box(self, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Any:
         """The output of a black-box factor (a tuple of several), which calls this when it is called on variables."""
         if len(factor.children) == 1:
-            return build(self, functions.black_box, factor, arguments, observed)
-        seen = functions.observed_outputs(factor, observed)
-        first = build(self, functions.black_box, factor, arguments, seen[0])
+            return build(self, boxes.black_box, factor, arguments, observed)
+        seen = boxes.observed_outputs(factor, observed)
+        first = build(self, boxes.black_box, factor, arguments, seen[0])
         rest = zip(factor.children[1:], seen[1:], strict=True)
-        return (first, *(build(self, functions.further_output, first, port, values) for port, values in rest))
+        return (first, *(build(self, boxes.further_output, first, port, values) for port, values in rest))
 
     # ---- statements ---------------------------------------------------------------------------------------------
     constrain = statement(statements.constrain)

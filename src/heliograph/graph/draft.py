@@ -75,6 +75,8 @@ class Draft:
         The names that are taken.
     stacks
         Vectors of scalars, by the scalars: the same scalars make the same vector.
+    calls
+        What calls that make expressions made (`graph.repeated`): the same call makes the same.
     chains, mixtures
         The chains and the mixtures that are being written, by name.
     inner
@@ -98,6 +100,7 @@ class Draft:
         self.stacks: dict[Hashable, Node] = {}
         self.limits = Limits()
         self.statements: list[tuple[Node, Statement]] = []
+        self.calls: dict[Any, Any] = {}
         self.chains: dict[str, Unfolding] = {}  # by name, while they are written
         self.mixtures: dict[str, Mixing] = {}
         self.inner: list[Any] = []
@@ -233,6 +236,11 @@ class Draft:
             node.position, node.name = -1, base
 
         self.record(leave)
+
+    def keep_call(self, key: Any, made: Any) -> None:
+        """Keep what a call made."""
+        self.calls[key] = made
+        self.record(lambda: self.calls.pop(key, None))
 
     def take_name(self, name: str) -> None:
         """Let no other variable have this name."""

@@ -21,6 +21,7 @@ from heliograph.graph.language.linear import add, scale, subtract
 from heliograph.graph.magnitude import Magnitude
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
+from heliograph.graph.repeated import Made, key_of, made_before
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.tape import Call, written
 
@@ -49,6 +50,10 @@ def build(
 ) -> Variable:
     """Call a function of the language for a model, all or nothing, and give what it makes as a variable of the model."""
     args, kwargs = cast(Any, written(model.draft, function, _made(args), _made(kwargs)))
+    key = None if model.draft.busy else key_of(function, args, kwargs)
+    known = made_before(model.draft.calls, key)
+    if known is not None:
+        return known
     made = _call(model, function, *args, **kwargs)
     if isinstance(made, Component):
         return cast(Any, made)
@@ -57,6 +62,8 @@ def build(
         call = Call(function, kept(args), kept(kwargs), variable, inside=tuple(model.draft.inner))
         call.label()
         model.draft.note(call)
+    if key is not None:
+        model.draft.keep_call(key, Made(variable, args))
     return variable
 
 

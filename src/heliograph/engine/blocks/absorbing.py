@@ -40,7 +40,8 @@ def with_absorbed_terms(graph: Graph, blocks: Sequence[Block]) -> Graph:
     chosen = {a.box.position: a for a in found if a.box.factor.child in on_loops.get(a.box.position, ())}
     if not chosen:
         return graph
-    sums = {a.sum.position: a for a in chosen.values()}
+    sums = {a.sum.position: a for a in chosen.values()}  # of two outputs that are added, one is the other's term
+    chosen = {a.box.position: a for a in sums.values()}
     made = replace(graph, plates=[])
     for plate in graph.plates:
         if plate.position in chosen:

@@ -45,8 +45,10 @@ def joint_form(graph: Graph, plate: Plate, ports: tuple[str, ...]) -> Form | Non
         choice = JointChoice(factor, joined)
         return Form(choice, choice.port, joined) if len(joined) > 1 else None
     if isinstance(factor, _CONDITIONED) and len(ports) == 2:
-        conditioned = ConditionedForm(factor, (ports[0], ports[1]))
-        return Form(conditioned, conditioned.port, ports)
+        # the second of the two is integrated over: an argument, since a value that is known may have mass at one place
+        first, second = sorted(ports, key=lambda p: p not in factor.children)
+        conditioned = ConditionedForm(factor, (first, second))
+        return Form(conditioned, conditioned.port, conditioned.joined)
     return None
 
 

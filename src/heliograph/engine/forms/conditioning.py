@@ -23,6 +23,8 @@ _SCANNED = 97  # places of the first scan of the density over the second number
 _REACH = 12.0  # standard deviations of the cavity within which it lies, unless it is still high at the end
 _ROUNDS = 6  # of refining the scan around the highest place
 _ROWS = 64  # integrated at once
+_ROUNDING = 1e-9  # of a variance
+_FLOOR = 1e-12  # of the variance before
 
 
 class _Tilted(NamedTuple):
@@ -68,8 +70,13 @@ class ConditionedForm(Factor):
             found.append(np.where(good, self._integrate(part, good).rule.log_z, np.inf))
         return np.concatenate(found)
 
-    def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``log`` of the factor at draws (n, S, 2) of the vector, and of which components it is a function: both."""
+    def log_at(self, incoming: Incoming, values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """``log`` of the factor at draws (n, S, 2) of the vector, and of which components it is a function: both.
+
+        None where one of the two may be the value of the other, which has no density.
+        """
+        if self.factor.child in self.joined:
+            return None
         n, draws = values.shape[:2]
         rows = np.repeat(np.arange(n), draws)
         at = {p: m[rows] for p, m in incoming.items() if p != self.port}
@@ -95,6 +102,9 @@ class ConditionedForm(Factor):
         gap1, gap2 = mean1 - rule.of(means[:, 0]), x2 - rule.of(means[:, 1])
         across = rule.mean(gap1 * gap2)
         own = rule.mean(gap1**2 + first.variance.reshape(shape)), rule.mean(gap2**2)
+        # a maximum that is surely one of its arguments varies with it alone: no more than a rounding apart
+        cavity = np.where(good[:, None, None], joint.covariance, 0.0)
+        own = [v * (1.0 + _ROUNDING) + _FLOOR * cavity[:, k, k] for k, v in enumerate(own)]
         covariance = np.stack([own[0], across, across, own[1]], axis=1).reshape(-1, 2, 2)
         return message_from_moments(joint, means, covariance, good)
 

@@ -63,7 +63,7 @@ class BlackBox(Factor):
             tuple[str, ...], FunctionRecord
         ] = {}  # what is known of the function, by such forms
         self.form: tuple[str, ...] = ()  # the inputs of this form
-        self.partial = sampler.impossible is not None
+        self.partial, self.draws = sampler.impossible is not None, sampler.stochastic
         self.root: BlackBox = self  # the user's own box, of which this may be a form: costs are counted there
         self.n_asked = 0  # messages that the oracle was asked for
         self.n_messages = 0

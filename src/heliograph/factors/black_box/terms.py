@@ -56,7 +56,7 @@ class BoxWithTerm(BlackBox):
         self.form_operators = box.form_operators
         self.operators = box.form_operators.setdefault((port,), {})
         self.account = box.account
-        self.root = box.root
+        self.root, self.form = box.root, (*box.form, port)
 
     def __reduce__(self) -> Any:
         """From the box, which is found by its name."""

@@ -1,8 +1,8 @@
-"""Variables made from variables by functions: exp, sigmoid, maximum, products, comparisons, black boxes."""
+"""Variables made from variables by functions: exp, sigmoid, maximum, products, comparisons."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from heliograph.factors import (
     AbsoluteValue,
     Between,
     Exp,
-    Factor,
     GammaScale,
     Log,
     Logistic,
@@ -28,25 +27,21 @@ from heliograph.graph.check import check_bound, check_number, check_positive
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.arrays import components, total
 from heliograph.graph.language.children import Kind, as_gaussian, derived, fit, want
-from heliograph.graph.language.linear import express, known_rows, scale, shown, subtract, whole_of
-from heliograph.graph.language.statements import observe
+from heliograph.graph.language.linear import add, express, known_rows, scale, shown, subtract, whole_of
 from heliograph.graph.overlaps import resolve
 from heliograph.graph.quantity import Argument, Quantity
-from heliograph.graph.records import Affine, Edge
+from heliograph.graph.records import Affine
 
 __all__ = [
     "absolute",
     "between",
-    "black_box",
     "exp",
-    "further_output",
     "greater",
     "inner",
     "log",
     "maximum",
     "minimum",
     "multiply",
-    "observed_outputs",
     "power",
     "select",
     "sigmoid",
@@ -168,7 +163,24 @@ def multiply(draft: Draft, a: Quantity, b: Any) -> Quantity:
         )
     for x in (a, b):
         want(f"{a.name} * {b.name}", "argument", x, Gaussian)
+    squared = _as_square(draft, a, b)
+    if squared is not None:
+        return squared
     return derived(draft, f"({a.name} * {b.name})", Product(), {"a": a, "b": b}, {}, Kind(Gaussian))
+
+
+def _as_square(draft: Draft, a: Quantity, b: Quantity) -> Quantity | None:
+    """``a * b`` where the two differ, or add up, to a number: a square and numbers. None where they do not."""
+    label = f"({a.name} * {b.name})"
+    shape = fit(label, a.shape, b.shape)
+    for sign in (1.0, -1.0):
+        gap = resolve(combine(whole_of(b), whole_of(a), -sign))
+        if gap.size and gap.constant_rows.all():  # b = sign a + c, so that a b is sign ((a + sign c / 2)^2 - c^2 / 4)
+            c = gap.constant.reshape(shape)
+            middle = express(draft, label, combine(whole_of(a), Affine(shape, (), 0.5 * sign * gap.constant), 1.0))
+            product = scale(draft, square(draft, middle if c.any() else a), sign)
+            return add(draft, product, -0.25 * sign * c**2) if c.any() else product
+    return None
 
 
 def inner(draft: Draft, a: Quantity, b: Quantity) -> Quantity:
@@ -233,56 +245,3 @@ def greater(draft: Draft, a: Any, b: Any, less: bool = False) -> Quantity:
     if known is not None and (known == 0).any():
         raise ModelError(f"{label}: both sides are the same random quantity, so neither is greater; leave it out")
     return derived(draft, label, Positive(), {"x": gap}, {}, Kind(Bernoulli))
-
-
-def black_box(draft: Draft, factor: Factor, arguments: dict[str, Any], observed: Any = None) -> Quantity:
-    """The output of a black-box factor called on variables; plain arrays are data."""
-    ports: dict[str, Quantity | np.ndarray] = {}
-    data: dict[str, np.ndarray] = {}
-    for port, value in arguments.items():
-        if isinstance(value, Quantity):
-            ports[port] = want(factor.name, port, value, factor.families.get(port, ()))
-        else:
-            data[port] = check_number(factor.name, port, value)
-    out = factor.families[factor.child][0]
-    names = ", ".join(v.name for v in ports.values() if isinstance(v, Quantity))
-    kind = Kind(out, _dimension(factor, factor.child))
-    made = derived(draft, f"{factor.name}({names})", factor, ports, data, kind)
-    if observed is not None:
-        observe(draft, made, observed, None)
-    return made
-
-
-def further_output(draft: Draft, first: Quantity, port: str, observed: Any = None) -> Quantity:
-    """Another output of the black-box factor that made a variable."""
-    plate = first.node.maker
-    assert plate is not None
-    factor = plate.factor
-    family = factor.families[port][0]
-    node = draft.node(f"{first.name}, {port}", family, plate.shape, _dimension(factor, port), given=False)
-    plate.edges[port] = Edge(node.position, None, True)
-    node.maker = plate
-    made = Quantity(node)
-    if observed is not None:
-        observe(draft, made, observed, None)
-    return made
-
-
-def observed_outputs(factor: Factor, observed: Any) -> tuple[Any, ...]:
-    """What was observed of each output of a black-box factor; None of those of which nothing was."""
-    n = len(factor.children)
-    if observed is None:
-        return (None,) * n
-    if not isinstance(observed, tuple) or len(cast("tuple[Any, ...]", observed)) != n:
-        raise ModelError(
-            f"factor {factor.name!r} has {n} outputs: give observed= a tuple of {n}, None where nothing was seen"
-        )
-    return cast("tuple[Any, ...]", observed)
-
-
-def _dimension(factor: Factor, port: str) -> int | None:
-    """The length of a vector, or the number of categories, at an output of a black box."""
-    given: Any = getattr(factor, "dimension", None)
-    if isinstance(given, tuple):
-        return cast("tuple[int | None, ...]", given)[factor.children.index(port)]
-    return given
