@@ -28,6 +28,7 @@ class Known:
         self.function = log_density
         self.width, self.centre, self.metric = np.full(d, width), np.zeros(d), np.eye(d)
         self.middle, self.signed = np.zeros(d), np.full(d, signed)
+        self.mirrored = self.signed
         self.points, self.effort = [], SimpleNamespace(n_evaluations=0)
 
     def log_size(self, u):
@@ -136,7 +137,7 @@ def test_the_error_estimate_is_of_the_size_of_the_error(d):
         error = [abs(whole.log_mass), np.abs((found - mean) / sd).max(), np.abs(spread / sd - 1).max()]
         ratios.append(np.log(np.maximum(estimated_error(whole), least) / np.maximum(error, least)))
     within = (np.abs(ratios) < np.log(3.0)).mean()
-    assert within > 0.65
+    assert within > 0.75
     assert np.abs(np.median(ratios, axis=0)).max() < np.log(3.0)
 
 
@@ -180,14 +181,67 @@ def test_the_surrogate_goes_through_values_and_gradients():
     slope = np.stack([np.cos(z[:, 0]) * np.exp(0.3 * z[:, 1]), 0.3 * value], axis=1)
     slope[10:] = np.nan
     made = fit(z, value, slope)
-    np.testing.assert_allclose(made.at(z), value, atol=1e-10)
+    np.testing.assert_allclose(made.at(z), value, atol=3e-3)  # but for the noise that runs of EP are said to have
     h = 1e-5
     for k in range(2):
         step = h * np.eye(2)[k]
         np.testing.assert_allclose(
-            (made.at(z[:10] + step) - made.at(z[:10] - step)) / (2 * h), slope[:10, k], atol=1e-4
+            (made.at(z[:10] + step) - made.at(z[:10] - step)) / (2 * h), slope[:10, k], atol=0.03
         )
     np.testing.assert_allclose(matrix(z, z), np.eye(25), atol=1e-8)
+
+
+def test_the_surrogate_knows_how_far_it_is_off():
+    """Between points and next to them: of functions that it was not made for, in its own standard deviations."""
+    rng = np.random.default_rng(1)
+    off = []
+    for _ in range(10):
+        turn, shift = rng.normal(size=(2, 2)), rng.normal(size=2)
+        z = 1.5 * rng.normal(size=(12, 2))
+
+        def function(z, turn=turn, shift=shift):
+            return np.log(np.cosh(z @ turn[0] + shift[0])) + np.exp(0.5 * z @ turn[1])
+
+        slope = np.tanh(z @ turn[0] + shift[0])[:, None] * turn[0] + 0.5 * np.exp(0.5 * z @ turn[1])[:, None] * turn[1]
+        made = fit(z, function(z), slope)
+        new = 1.5 * rng.normal(size=(50, 2))
+        new = new[made.sd(new) < 0.5]
+        off.append((made.at(new) - function(new)) / made.sd(new))
+        weights = rng.normal(size=(3, len(new)))
+        np.testing.assert_allclose(made.variance_of(np.eye(len(new)), new), made.sd(new) ** 2, rtol=1e-3, atol=1e-9)
+        assert (made.variance_of(weights, new) < (np.abs(weights) @ made.sd(new)) ** 2 + 1e-9).all()
+    assert 0.3 < np.sqrt(np.mean(np.concatenate(off) ** 2)) < 3.0
+
+
+def test_the_surrogate_of_close_points_does_not_swing():
+    """Two points a hundredth apart whose values differ by the noise of a run, and contradict the gradients."""
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=(15, 2))
+    z[1] = z[0] + 0.01
+    value = -0.2 * (z**4).sum(axis=1)
+    made = fit(z, value + 1e-3 * rng.normal(size=15), -0.8 * z**3 + 1e-2 * rng.normal(size=(15, 2)))
+    new = z[2:] + 0.2 * rng.normal(size=(13, 2))
+    np.testing.assert_allclose(made.at(new), -0.2 * (new**4).sum(axis=1), atol=0.3)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_random_log_scales_are_integrated_in_few_evaluations(d):
+    """A cubic spline was off by .006 and .01 nats in the median, with 20 and 60 evaluations."""
+    off, sds, n = [], [], []
+    for seed in range(700, 712):
+        rng = np.random.default_rng(seed)
+        shapes, mix = np.exp(rng.uniform(0.0, np.log(8.0), d)), np.eye(d) + 0.3 * rng.normal(size=(d, d))
+        log_density, _, sd = log_gammas(shapes, mix)
+        known = Known(log_density, d)
+        whole = explore(known)
+        spread = np.sqrt(whole.weights @ (whole.u - whole.weights @ whole.u) ** 2)
+        off.append(abs(whole.log_mass))
+        sds.append(np.abs(spread / sd - 1).max())
+        n.append(known.effort.n_evaluations)
+    assert np.median(off) < 0.0045
+    assert max(off) < 0.02
+    assert np.median(sds) < 0.015
+    assert max(n) <= {2: 25, 3: 65}[d]
 
 
 class WrongGradients(Known):

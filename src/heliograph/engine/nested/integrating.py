@@ -2,7 +2,7 @@
 
 1. Climb from the middle of the prior, and from other places where the evidence does not rise towards the mode that is known.
 2. Whiten the coordinates by the curvature at each mode.
-3. Evaluate a lattice in these coordinates until its front holds little of the mass, and where else the surrogate sees mass.
+3. Evaluate a lattice in these coordinates until little of the mass is where nothing is known, and where else that is.
 4. Interpolate the log density and integrate it over fine nodes; what else EP found at the points is interpolated at the same nodes.
 """
 
@@ -19,13 +19,12 @@ from heliograph.engine.nested.points import Evaluator, Point
 from heliograph.numerics.exploring.climbing import Frame
 from heliograph.numerics.exploring.flooding import Flood, flood
 from heliograph.numerics.exploring.nodes import Nodes, held, integrate
-from heliograph.numerics.exploring.surrogate import fit, matrix
+from heliograph.numerics.exploring.surrogate import Surrogate, fit, matrix
 
 __all__ = ["ABOVE", "Region", "Whole", "corrected", "explore", "region_of", "single", "whole_of"]
 
 _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, far more than a well-behaved model takes
 _DEEP = 25.0  # nats below the top: such points hold no mass, and would distort a surrogate
-_SLOPED = {1, 2, 4, 5, 6}  # dimensions whose lattice needs gradients; in three, more points are the cheaper way
 _CLOSE = 0.05  # whitened distance below which one of two points is left out
 _BETWEEN = 1.5  # times the whitened distance from a mode to that from another, up to which a node is between the two
 _FOLLOWED = {1, 2, 3}  # dimensions in which mass beyond the points is followed
@@ -42,9 +41,9 @@ class Region(NamedTuple):
     frame: Frame
     flood: Flood
     points: tuple[Point, ...]  # all that the surrogate goes through
-    even: np.ndarray  # (P,) bool: points of the even half of the lattice
     nodes: Nodes
     log_mass: float  # of the integral over u
+    surrogate: Surrogate  # of the log density in its nodes' coordinates
     above: float = 0.0  # nats by which the surrogate rises above the best point
     between: float = 0.0  # share of its mass about as near to another mode
 
@@ -88,9 +87,8 @@ def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
             evaluator.metric = np.linalg.inv(r.frame.axes)
             new = evaluator.many(list(r.frame.at(r.nodes.z[order[at]])), gradient=True)
             use = [*r.points, *(p for p in new if p.good)]  # also deep ones: they show that there is no mass
-            even = {id(p) for p, e in zip(r.points, r.even, strict=True) if e}
             others = [f for j, f in enumerate(frames) if j != k]
-            regions.append(region_of(r.frame, r.flood, use, np.array([id(p) in even for p in use]), others, seed))
+            regions.append(region_of(r.frame, r.flood, use, others, seed))
         if all(a is b for a, b in zip(regions, whole.regions, strict=True)):
             break
         whole = whole_of(regions)
@@ -103,18 +101,17 @@ def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame],
     d = len(frame.centre)
 
     def evaluate(places: Sequence[np.ndarray]) -> list[Point]:
-        return evaluator.many(places, d in _SLOPED)
+        return evaluator.many(places, True)
 
     before = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     found = flood(frame, top, before, evaluate, _MOST[d], evaluator.log_size, evaluator.late)  # type: ignore[arg-type]
-    lattice = {id(p): place for place, p in found.reached.items()}
+    lattice = {id(p) for p in found.reached.values()}
     use = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
-    use = _useful(frame, use, set(lattice))
-    even = np.array([id(p) in lattice and sum(lattice[id(p)]) % 2 == 0 for p in use])
-    return region_of(frame, found, use, even, others, seed)
+    use = _useful(frame, use, lattice)
+    return region_of(frame, found, use, others, seed)
 
 
-def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, others: list[Frame], seed: int) -> Region:
+def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame], seed: int) -> Region:
     """Integrate the surrogate through some points of a region."""
     z = frame.whitened(np.array([p.u for p in use]))
     log_density = np.array([p.log_density for p in use])
@@ -123,9 +120,11 @@ def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, ot
     log_density = np.where(deep, top - _DEEP, log_density)
     slopes = np.where(deep[:, None], np.nan, np.array([p.gradient for p in use]) @ frame.axes + z)
     values = log_density - top + 0.5 * (z**2).sum(axis=1)
-    nodes = integrate(fit(z, values, slopes), z, found.spacing, seed)
+    surrogate = fit(z, values, slopes)
+    nodes = integrate(surrogate, z, found.spacing, seed)
     if not nodes.highest < ABOVE:  # gradients that contradict the values, as those of noisy evidence may
-        nodes = integrate(fit(z, values), z, found.spacing, seed)
+        surrogate = fit(z, values)
+        nodes = integrate(surrogate, z, found.spacing, seed)
     own, other = np.linalg.norm(nodes.z, axis=1), np.full(len(nodes.z), np.inf)
     for f in others:
         other = np.minimum(other, np.linalg.norm(f.whitened(frame.at(nodes.z)), axis=1))
@@ -140,7 +139,7 @@ def region_of(frame: Frame, found: Flood, use: list[Point], even: np.ndarray, ot
         nodes.beyond[mine],
     )
     log_mass = nodes.log_mass + top + float(np.linalg.slogdet(frame.axes)[1])
-    return Region(frame, found, tuple(use), even, nodes, log_mass, nodes.highest, between)
+    return Region(frame, found, tuple(use), nodes, log_mass, surrogate, nodes.highest, between)
 
 
 def _nearest_is(frame: Frame, others: list[Frame], u: np.ndarray) -> bool:
@@ -176,7 +175,7 @@ def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float], seed: int 
                 )
             )
         others = [f for j, f in enumerate(frames) if j != k]
-        regions.append(region_of(r.frame, r.flood, use, r.even, others, seed))
+        regions.append(region_of(r.frame, r.flood, use, others, seed))
     return whole_of(regions)
 
 

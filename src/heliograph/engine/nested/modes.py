@@ -1,9 +1,9 @@
 """The modes of the hyper-parameters' posterior: where climbs from the middle of the prior and from other places end.
 
 A climb costs five to ten runs of EP, so it is not started from every place. Numbers of either sign are where posteriors have two
-modes most often (a coefficient and its negative, two roots of what was seen): one such number alone is climbed from both sides
-whatever the slopes say, and of several the mirror image of a mode is looked at. Scales are climbed only where the evidence
-does not rise towards a mode that is known.
+modes most often (a coefficient and its negative, two roots of what was seen): one number that is no scale is climbed alone from
+both sides whatever the slopes say, and of several the mirror image of a mode is looked at if they may have either sign. Scales
+are climbed only where the evidence does not rise towards a mode that is known.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ _APART = 3.0  # whitened distance from a mode, beyond which another start is wor
 _SAME = 1.5  # within which a climb has come to a mode that is known
 _SIDES = 1.6  # widths of the prior from its middle to starts on both sides of one number
 _CORNERS = 1.3  # and to those in the corners of several
+_TOP = 1e-3  # nats per dimension, below which the best value has been reached
 _ALIKE = 10.0  # nats: a mirror image no farther below its mode is climbed from
 
 
 def best_point(evaluator: Evaluator) -> Point:
-    """The highest mode that several climbs find."""
-    return find_modes(evaluator)[0][1]
+    """The highest mode that several climbs find, and the climb to it carried on to its top."""
+    frame, top = find_modes(evaluator)[0]
+    if evaluator.late():
+        return top
+    peak = climb(evaluator.at, top.u, evaluator.width, inverse=frame.axes @ frame.axes.T, enough=_TOP)
+    return peak.top  # type: ignore[return-value]
 
 
 def find_modes(evaluator: Evaluator) -> list[tuple[Frame, Point]]:
@@ -74,7 +79,7 @@ def _starts(evaluator: Evaluator, first: Frame) -> list[tuple[np.ndarray, None]]
 def _mirrored(evaluator: Evaluator, first: Frame) -> list[tuple[np.ndarray, np.ndarray]]:
     """A mode with one number of either sign on the other side of its prior's middle, and the inverse curvature there."""
     found: list[tuple[np.ndarray, np.ndarray]] = []
-    for k in np.flatnonzero(evaluator.signed):
+    for k in np.flatnonzero(evaluator.mirrored):
         sign = np.ones(len(first.centre))
         sign[k] = -1.0
         place = first.centre + np.where(sign < 0, 2.0 * (evaluator.middle - first.centre), 0.0)

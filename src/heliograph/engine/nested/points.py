@@ -27,7 +27,7 @@ from heliograph.engine.weighed import bent_beliefs
 from heliograph.errors import HeliographError, ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
-from heliograph.graph.hyper import Hyper
+from heliograph.graph.hyper import Hyper, HyperPrior
 from heliograph.graph.records import Graph
 from heliograph.graph.replay import Replay
 from heliograph.graph.symbols import Values
@@ -75,6 +75,12 @@ def values_of(hypers: Sequence[Hyper], u: np.ndarray) -> dict[str, np.ndarray]:
         found[h.name] = h.prior.value(u[..., start : start + h.prior.n])
         start += h.prior.n
     return found
+
+
+def _either(prior: HyperPrior) -> bool:
+    """Whether values may have either sign, each with a number of its own: one between 0 and 1 has no mirror image."""
+    low, high = (prior.value(prior.centre + far * prior.width) for far in (-20.0, 20.0))
+    return prior.signed and bool((low * high < 0).all())
 
 
 def log_prior(hypers: Sequence[Hyper], u: np.ndarray) -> float:
@@ -126,6 +132,7 @@ class Evaluator:
         self.centre = np.concatenate([h.prior.reference for h in hypers]) if centre is None else centre
         self.middle = np.concatenate([h.prior.centre for h in hypers])
         self.signed = np.concatenate([np.full(h.prior.n, h.prior.signed) for h in hypers])
+        self.mirrored = np.concatenate([np.full(h.prior.n, _either(h.prior)) for h in hypers])
         self._structure: tuple[object, ...] | None = None  # of the model at the first value
         self._learns = False  # whether black boxes learn in a run
         self._writing = Lock()

@@ -13,7 +13,7 @@ __all__ = ["Error", "Integration"]
 
 
 class Error(NamedTuple):
-    """What the integration itself may be off by: half of the lattice against all of it, and the mass beyond it."""
+    """What the integration itself may be off by, as the uncertainty of the log density between and beyond the points has it."""
 
     log_evidence: float  # nats
     mean: float  # of a hyper-parameter's mean, in its standard deviations (unconstrained scale)

@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["Evaluated", "Frame", "Peak", "climb", "whiten"]
 
-_ENOUGH = 5e-3  # nats per dimension that the quadratic model still promises, below which a climb ends
+_ENOUGH = 0.02  # nats per dimension that the quadratic model still promises, below which a climb ends
 _MOST = 40  # steps
 _LONGEST = 1.5  # widths of the prior that one step may go in any coordinate
 _FIRST = 0.5  # and the first step, when nothing is known of the curvature
@@ -83,6 +83,7 @@ def climb(
     width: np.ndarray,
     known: Callable[[np.ndarray], bool] | None = None,
     inverse: np.ndarray | None = None,
+    enough: float = _ENOUGH,
 ) -> Peak:
     """Climb from `start` to a mode.
 
@@ -98,6 +99,8 @@ def climb(
         Whether a point is in a region that is known already, where the climb may end.
     inverse
         The inverse curvature, ``(d, d)``, if something is known of it.
+    enough
+        Nats per dimension that the quadratic model still promises, below which the climb ends.
     """
     here, fresh = evaluate(start, True), inverse is None
     if inverse is None:
@@ -107,7 +110,7 @@ def climb(
         slope = here.gradient
         if known is not None and known(here.u):
             return Peak(here, inverse, step)
-        if not fresh and slope @ inverse @ slope < _ENOUGH * len(width):
+        if not fresh and slope @ inverse @ slope < enough * len(width):
             return Peak(here, inverse, step)
         there = _search(evaluate, here, inverse @ slope, (_FIRST if fresh else _LONGEST) * width)
         moved, turned = there.u - here.u, here.gradient - there.gradient

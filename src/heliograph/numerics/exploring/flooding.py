@@ -13,14 +13,16 @@ from heliograph.numerics.exploring.surrogate import fit
 
 __all__ = ["Flood", "flood", "spacing_of"]
 
-_SPACING = {1: 1.0, 2: 1.6, 3: 1.55, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
-# share of the mass beyond the evaluated points, at the end; in two dimensions chosen on robust regression, volatility, counts
-_FRONT = {2: 0.03, 3: 0.03, 4: 0.06, 5: 0.1, 6: 0.1}
+_SPACING = {1: 1.0, 2: 1.7, 3: 1.9, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
+# share of the mass beyond the evaluated points, at the end; in two dimensions chosen, with the spacing, on robust regression,
+# volatility, counts, labels of a process and local levels, three or four data sets each, and on random densities
+_FRONT = {2: 0.02, 3: 0.02, 4: 0.06, 5: 0.1, 6: 0.1}
 _WEIGHED = 3  # dimensions up to which tails are followed far; in more that takes too many points
 # whitened distance from a place, within which a point that is known takes its part: chosen, with how far a look at the curvature
 # goes, on random densities and stochastic volatility, for the fewest points of the same accuracy
 _CLOSE = 0.45
 _ENOUGH = 0.9  # of that share, below which a round brings the front as it was expected; what is new comes on top (chosen with it)
+_UNSURE = 0.3  # nats: standard deviation of the surrogate at a place, below which it need not be evaluated for its mass
 _ROUND = 4  # points that are evaluated at a time
 # chosen on eight schools with three priors and on Poisson random effects
 _SIDE = 0.008  # one dimension: share of the mass beyond the last rung of a side, at the end
@@ -215,7 +217,8 @@ def _promise(
         return mass, np.exp(guess)
     guess = guess + _STRAIGHT * np.maximum(np.array([_straight(p, reached) for p in front]) - top - guess, 0.0)
     behind = 1.0 / (1.0 - np.exp(np.minimum(guess - parents, -_FALLS)))  # if it goes on to fall as it does here
-    return mass, np.exp(guess) * behind
+    unknown = np.minimum(1.0, rest.sd(places) / _UNSURE)
+    return mass, np.exp(guess) * behind * unknown
 
 
 def _straight(place: Place, reached: dict[Place, Evaluated]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,11 @@ _SOBOL = 12  # 2 ** 12 points in more than two dimensions
 _DF = 6.0  # degrees of freedom of the proposal
 _TAIL = 5.0  # spacings to which the fine lattice goes beyond what was evaluated
 _SLOWEST = -0.2  # nats per whitened standard deviation: a tail falls at least so fast, or its mass would not be known
-# bend of a tail, at the most: that of a Gaussian is 1; chosen, with how a small one ends, on random log scales
-_STEEPEST = 2.5
-_THIN = 3  # dimensions up to which a small bend ends: in five that made as much mass too many as it had been too few
+_STEEPEST = 2.5  # bend of a tail where it begins, at the most: that of a Gaussian is 1; chosen on random log scales
+_FASTEST = 1.5  # growth of a bend per standard deviation, at the most: that of ``exp(z)`` is 1
+_DIFFERENCE = 0.25  # spacings between the values that slopes and bends are taken from
+_GUESS = 0.3  # nats: standard deviation of the surrogate beyond the edge, above which it is one
+_FOLLOWED = 3  # dimensions in which that is looked at
 _BEYOND = 1.5  # spacings beyond the edge to which moments are carried on: chosen on stochastic volatility
 _NOTHING = 1e-8  # of the mass: nodes with less are left out
 
@@ -32,14 +35,14 @@ class Nodes(NamedTuple):
     weights: np.ndarray  # (K,)
     log_mass: float  # of the integral over z
     highest: float  # log density at any of them
-    beyond: np.ndarray  # (K,) bool: where nothing was evaluated
+    beyond: np.ndarray  # (K,) bool: where nothing was evaluated, and what is said is a guess
 
 
 def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: int = 0) -> Nodes:
     """Integrate ``exp(surrogate(z) - |z|^2 / 2)``.
 
     Where nothing was evaluated, the log density falls along rays from the origin as it does at the edge, with the slope and the
-    bend that it has there: a Gaussian's, or less in the tails of log scales, where a bend below a Gaussian's is about to end.
+    bend that it has there, and the bend grows or ends exponentially, as in the two tails of a log scale.
 
     Parameters
     ----------
@@ -60,7 +63,10 @@ def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, seed: in
     weights = np.exp(log_weight - log_mass)
     keep = weights > _NOTHING / len(weights)
     weights = weights[keep] / weights[keep].sum()
-    return Nodes(z[keep], weights, log_mass, float(log_density.max()), beyond[keep])
+    z, beyond = z[keep], beyond[keep]
+    if d <= _FOLLOWED:
+        beyond[beyond] = surrogate.sd(z[beyond]) > _GUESS
+    return Nodes(z, weights, log_mass, float(log_density.max()), beyond)
 
 
 def _log_density(
@@ -79,15 +85,29 @@ def _log_density(
     value[~out] = inside(z[~out])
     if out.any():
         ray, edge, beyond = ray[out], edge[out], (length - edge)[out]
-        at_edge = inside(edge[:, None] * ray)
-        step = 0.5 * spacing
-        before, earlier = (inside((edge - k * step)[:, None] * ray) for k in (1, 2))
-        bend = np.clip((at_edge - 2.0 * before + earlier) / step**2, -_STEEPEST, 0.0)
-        slope = (at_edge - before) / step + 0.5 * bend * step
-        if places.shape[1] <= _THIN:
-            bend *= np.minimum(1.0, np.abs(bend))
-        value[out] = at_edge + np.minimum(slope, _SLOWEST) * beyond + 0.5 * bend * beyond**2
+        step = _DIFFERENCE * spacing
+        at_edge, *before = (inside((edge - k * step)[:, None] * ray) for k in range(4))
+        value[out] = at_edge + _fall(at_edge, before, step, beyond)
     return value, out
+
+
+def _fall(end: np.ndarray, before: Sequence[np.ndarray], step: float, beyond: np.ndarray) -> np.ndarray:
+    """How far a log density has fallen at some distance beyond its end; its values one, two and three steps before are known.
+
+    Its slope and its bend go on from what they are, and the bend grows or shrinks exponentially, as its third derivative says:
+    a Gaussian's stays, that of ``a v - exp(v)`` shrinks to one side and grows to the other.
+    """
+    one, two, three = before
+    first, second, third = end - one, end - 2.0 * one + two, end - 3.0 * one + 3.0 * two - three
+    slope = (first + second / 2.0 + third / 3.0) / step
+    bend = np.clip((second + third) / step**2, -_STEEPEST, 0.0)
+    rate = np.clip(third / step**3 / np.minimum(bend, -1e-9), -_FASTEST, _FASTEST)
+    rate = np.where(np.abs(rate) < 1e-4, 1e-4, rate)
+    at_last = np.where(rate > 0, -np.inf, -bend / rate)  # what the slope gains until the bend has gone
+    at_last = np.where(bend < 0, at_last, 0.0)
+    slope = np.minimum(slope, _SLOWEST - at_last)
+    grown = np.minimum(rate * beyond, 30.0)
+    return slope * beyond + bend * (np.expm1(grown) - grown) / rate**2
 
 
 def held(z: np.ndarray, places: np.ndarray, spacing: float) -> np.ndarray:
