@@ -15,9 +15,8 @@ __all__ = ["Model"]
 class Model(Builder):
     """A Bayesian model as a factor graph: write it with the builders, then call `infer`.
 
-    Most builders share four arguments. `name` is the name of the new variable, unique in the model. `size` is its shape, a whole
-    number or a tuple; by default that of its parameters. `observed` holds observed values, with NaN where a value is missing, or
-    `missing` is True there. A builder that raises leaves the model as it was.
+    Most builders take the `name` of the new variable, unique in the model, its `size` (a whole number or a tuple), and `observed`
+    values, with NaN where one is missing. A builder that raises leaves the model as it was.
 
     Examples
     --------

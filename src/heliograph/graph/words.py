@@ -14,6 +14,14 @@ from heliograph.graph.variable import ModelLike, Variable, as_symbol, build, sta
 
 __all__ = ["statement", "word"]
 
+_HEADING = "Parameters\n----------\n"
+_FIRST = [("name", "The name of the variable.")]  # arguments that most words share, for their docstrings
+_LAST = [
+    ("size", "The shape; by default that of the parameters."),
+    ("observed", "Observed values, with NaN where they are missing."),
+    ("missing", "In place of NaN: True where a value is missing."),
+]
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -47,7 +55,24 @@ def _method(call: Callable[..., Any], function: Callable[..., Any], numbers: tup
         return call(self, function, *args, **kwargs)
 
     cast(Any, method).__signature__ = _as_method(signature, call is build)
+    method.__doc__ = _with_shared(inspect.getdoc(function) or "", names)
     return method
+
+
+def _with_shared(doc: str, names: list[str]) -> str:
+    """A docstring that also lists the arguments that most words share, but for those that it lists itself."""
+    if not {"name", "size", "observed", "missing"} & {*names}:
+        return doc
+    head, heading, listed = doc.partition(_HEADING)
+    if not heading:
+        head, _, examples = doc.partition("\n\nExamples\n")
+        head, listed = f"{head}\n\n", f"\n\nExamples\n{examples}" if examples else ""
+    own, blank, rest = listed.partition("\n\n")
+    there = {word for line in own.split("\n") if not line.startswith(" ") for word in line.split(", ")}
+    first, last = (
+        [f"{x}\n    {text}" for x, text in entries if x in names and x not in there] for entries in (_FIRST, _LAST)
+    )
+    return head + _HEADING + "\n".join([*first, *([own] if own else []), *last]) + blank + rest
 
 
 def _known(model: ModelLike, value: Any) -> Any:

@@ -22,19 +22,19 @@ from heliograph.numerics.inverse_dirichlet import raised_centre
 __all__ = ["blended"]
 
 
-def blended(cavity: Any, messages: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Family:
+def blended(cavity: Any, sent: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Family:
     """The message whose belief is the projection of ``sum_k shares_k (cavity * message_k) + rest cavity``, each part normalised.
 
     Parameters
     ----------
     cavity
         What came in.
-    messages
+    sent
         The messages that are mixed, one per branch.
     shares
         The probability of each branch; with `rest` they sum to 1.
     rest
-        The probability that none of these messages was sent.
+        The probability that none of them was sent.
 
     Uniform where the cavity is a point mass, and where a branch of positive probability has no belief.
     """
@@ -42,11 +42,11 @@ def blended(cavity: Any, messages: Sequence[Any], shares: Sequence[np.ndarray], 
     open_ = cavity.where(~known, cavity.as_uniform()) if np.any(known) else cavity
     fine = ~known & (cavity.proper | (rest <= 0)) & (np.sum(shares, axis=0) > 0)
     lost = np.zeros(cavity.shape, dtype=bool)
-    for m, p in zip(messages, shares, strict=True):
+    for m, p in zip(sent, shares, strict=True):
         lost |= ~m.finite & (p > 0)
         fine = fine & ((m * open_).proper | (p <= 0))
     shares, rest = [np.where(fine, p, 0.0) for p in shares], np.where(fine, rest, 1.0)
-    possible = [m.where(p > 0, m.as_uniform()) for m, p in zip(messages, shares, strict=True)]
+    possible = [m.where(p > 0, m.as_uniform()) for m, p in zip(sent, shares, strict=True)]
     message = _BLENDS.get(type(cavity), _by_statistics)(cavity.where(fine, _somewhere(cavity)), possible, shares, rest)
     for m, p in zip(possible, shares, strict=True):
         message = m.where(p == 1.0, message)
@@ -66,10 +66,8 @@ def _somewhere(m: Any) -> Any:
     return m.as_uniform()  # proper, for all others
 
 
-def _gaussian(
-    cavity: Gaussian, messages: Sequence[Gaussian], shares: Sequence[np.ndarray], rest: np.ndarray
-) -> Gaussian:
-    parts = [*(met(cavity, m) for m in messages), alone(cavity)]
+def _gaussian(cavity: Gaussian, sent: Sequence[Gaussian], shares: Sequence[np.ndarray], rest: np.ndarray) -> Gaussian:
+    parts = [*(met(cavity, m) for m in sent), alone(cavity)]
     stacked = [np.stack(part, axis=-1) for part in zip(*parts, strict=True)]
     probability = np.stack([*shares, rest], axis=-1)
     stacked = [np.where(probability > 0, part, 0.0) for part in stacked]
@@ -77,16 +75,13 @@ def _gaussian(
 
 
 def _vector(
-    cavity: MultivariateGaussian,
-    messages: Sequence[MultivariateGaussian],
-    shares: Sequence[np.ndarray],
-    rest: np.ndarray,
+    cavity: MultivariateGaussian, sent: Sequence[MultivariateGaussian], shares: Sequence[np.ndarray], rest: np.ndarray
 ) -> MultivariateGaussian:
     sure = cavity.proper
     if sure.all():
-        return _relative(cavity, messages, shares, rest)
+        return _relative(cavity, sent, shares, rest)
     # the cavity is uniform, so nothing can cancel
-    parts = [(cavity * m, p) for m, p in zip(messages, shares, strict=True)]
+    parts = [(cavity * m, p) for m, p in zip(sent, shares, strict=True)]
     parts = [(b.where(p > 0, _somewhere(b)), p[..., None]) for b, p in parts]
     mean = sum(p * b.mean for b, p in parts)
     apart = [(b.mean - mean, b.covariance, p[..., None]) for b, p in parts]
@@ -97,14 +92,11 @@ def _vector(
     forward = MultivariateGaussian.from_naturals(
         tuple(b - c for b, c in zip(mixed.naturals, cavity.naturals, strict=True))
     )
-    return _relative(cavity.where(sure, _somewhere(cavity)), messages, shares, rest).where(sure, forward)
+    return _relative(cavity.where(sure, _somewhere(cavity)), sent, shares, rest).where(sure, forward)
 
 
 def _relative(
-    cavity: MultivariateGaussian,
-    messages: Sequence[MultivariateGaussian],
-    shares: Sequence[np.ndarray],
-    rest: np.ndarray,
+    cavity: MultivariateGaussian, sent: Sequence[MultivariateGaussian], shares: Sequence[np.ndarray], rest: np.ndarray
 ) -> MultivariateGaussian:
     """In coordinates in which the cavity is N(0, 1): what a branch takes from the covariance, and where it moves the mean."""
     d = cavity.dimension
@@ -114,7 +106,7 @@ def _relative(
     eye = np.eye(d)
     gain, gap = np.zeros((*cavity.shape, d, d)), np.zeros((*cavity.shape, d))
     moves: list[tuple[np.ndarray, np.ndarray]] = []
-    for m, p in zip(messages, shares, strict=True):
+    for m, p in zip(sent, shares, strict=True):
         at = m.is_point
         shift, precision = m.naturals
         slope = np.einsum("...ij,...j->...i", half, shift - np.einsum("...ij,...j->...i", precision, centre))
@@ -140,9 +132,9 @@ def _relative(
     return MultivariateGaussian.from_naturals((shift, precision))
 
 
-def _gamma(cavity: Gamma, messages: Sequence[Gamma], shares: Sequence[np.ndarray], rest: np.ndarray) -> Gamma:
+def _gamma(cavity: Gamma, sent: Sequence[Gamma], shares: Sequence[np.ndarray], rest: np.ndarray) -> Gamma:
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # probability, E x, log E x - E log x
-    for m, p in [*zip(messages, shares, strict=True), (cavity.as_uniform(), rest)]:
+    for m, p in [*zip(sent, shares, strict=True), (cavity.as_uniform(), rest)]:
         a, b = cavity.naturals[0] + m.naturals[0] + 1.0, cavity.naturals[1] + m.naturals[1]
         at = m.is_point
         mean = np.where(at, m.mean, a / b) if np.any(at) else a / b
@@ -156,7 +148,7 @@ def _gamma(cavity: Gamma, messages: Sequence[Gamma], shares: Sequence[np.ndarray
     return Gamma.from_naturals(cast(Any, naturals), belief.point)
 
 
-def _simplex(cavity: Any, messages: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Any:
+def _simplex(cavity: Any, sent: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Any:
     """By the rise of every ``E log p`` over the cavity's."""
     beta = isinstance(cavity, Beta)
 
@@ -165,7 +157,7 @@ def _simplex(cavity: Any, messages: Sequence[Any], shares: Sequence[np.ndarray],
 
     a = read(cavity) + 1.0
     rise = np.zeros_like(a)
-    for m, p in zip(messages, shares, strict=True):
+    for m, p in zip(sent, shares, strict=True):
         more = read(m)
         each = digamma_rise(a, more) - digamma_rise(a.sum(-1), more.sum(-1))[..., None]
         rise += np.where(p[..., None] > 0, p[..., None] * each, 0.0)
@@ -177,11 +169,11 @@ def _simplex(cavity: Any, messages: Sequence[Any], shares: Sequence[np.ndarray],
     return type(cavity).from_naturals(tuple(b - c for b, c in zip(belief.naturals, cavity.naturals, strict=True)))
 
 
-def _discrete(cavity: Any, messages: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Any:
+def _discrete(cavity: Any, sent: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Any:
     """Weights ``rest + sum_k shares_k message_k(v) / (sum_v cavity(v) message_k(v))``, without dividing by the cavity."""
     weight = np.zeros((*cavity.shape, _log_p(cavity).shape[-1])) + rest[..., None]
     p_cavity = np.exp(_log_p(cavity))
-    for m, p in zip(messages, shares, strict=True):
+    for m, p in zip(sent, shares, strict=True):
         likelihood = np.exp(_log_p(m))
         z = (p_cavity * likelihood).sum(axis=-1, keepdims=True)
         weight += np.where(p[..., None] > 0, p[..., None] * likelihood / z, 0.0)
@@ -192,9 +184,9 @@ def _log_p(m: Any) -> np.ndarray:
     return m.log_p
 
 
-def _by_statistics(cavity: Any, messages: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Any:
+def _by_statistics(cavity: Any, sent: Sequence[Any], shares: Sequence[np.ndarray], rest: np.ndarray) -> Any:
     """For any other family: the expected statistics mixed, and the projection divided by the cavity."""
-    parts = [(cavity * m, p) for m, p in zip(messages, shares, strict=True)]
+    parts = [(cavity * m, p) for m, p in zip(sent, shares, strict=True)]
     totals: list[Any] = []
     for place, rank in enumerate(cavity.ranks):
         terms = [(b.expected_statistics()[place], p) for b, p in [*parts, (cavity, rest)]]

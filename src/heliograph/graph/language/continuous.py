@@ -57,8 +57,6 @@ def gaussian(
 
     Parameters
     ----------
-    name
-        The name of the variable.
     mean
         A number, an array, a variable, or a Gaussian message (for example a posterior) that becomes the prior.
     variance, sd
@@ -69,10 +67,6 @@ def gaussian(
         `wishart`.
     covariance
         A matrix, which makes the last axis of `mean` a vector.
-    size
-        The shape; by default that of the parameters.
-    observed, missing
-        Observed values, with NaN or a mask where they are missing.
     censored, until
         Which observed values are only bounds, as for `exponential`.
     """
@@ -163,8 +157,6 @@ def gamma(
         A number or an array; or a Gamma message in place of both parameters, which becomes the prior.
     rate
         A number, an array, a hyper-parameter, or a Gamma variable.
-    name, size, observed, missing
-        As for every variable; see `Model`.
     """
     entries = Entries(size, observed, missing)
     if isinstance(shape, Family):
@@ -203,8 +195,6 @@ def beta(
         Numbers or arrays; or a Beta message as `a` alone, which becomes the prior.
     mean, concentration
         In place of `a` and `b`.
-    name, size, observed, missing
-        As for every variable; see `Model`.
     """
     entries = Entries(size, observed, missing)
     if isinstance(a, Family):
@@ -240,8 +230,6 @@ def variable(draft: Draft, name: str, prior: Family, *, observed: Any = None, mi
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     prior
         A proper message, of the shape of the variable.
     """

@@ -32,8 +32,6 @@ def poisson(
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     rate, log_rate
         One of the two.
     """
@@ -65,8 +63,6 @@ def binomial(
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     n
         The numbers of trials.
     p, logit
@@ -103,8 +99,6 @@ def negative_binomial(
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     log_mean
         The logarithm of the mean, a Gaussian variable.
     dispersion
@@ -130,8 +124,6 @@ def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any, missing:
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     p
         The probabilities.
 

@@ -53,18 +53,12 @@ def bernoulli(
 
     Parameters
     ----------
-    name
-        The name of the variable.
     p
         The probability of 1: a number, an array or a Beta variable. With `given`, a table of numbers.
     logit, probit
         A Gaussian variable z, for the probability ``1 / (1 + exp(-z))`` or ``Phi(z)``.
     given
         A Bernoulli or Categorical variable, or several: the table `p` then has an axis for each of them.
-    size
-        The shape; by default that of the parameters.
-    observed, missing
-        Observed labels, with NaN or a mask where they are missing.
     """
     entries = Entries(size, observed, missing)
     if given is not None:
@@ -104,8 +98,6 @@ def categorical(
 
     Parameters
     ----------
-    name
-        The name of the variable.
     p
         An array whose last axis sums to 1, or a Dirichlet variable. With `given`, a table of either.
     logits
@@ -113,10 +105,6 @@ def categorical(
     given
         A Categorical or Bernoulli variable: row k of `p` then holds the probabilities when `given` is k. With
         several variables the table has an axis for each of them before its last.
-    size
-        The shape; by default that of the parameters.
-    observed, missing
-        Observed categories, with NaN or a mask where they are missing.
     """
     entries = Entries(size, observed, missing)
     if logits is not None and p is None and given is None:
@@ -171,8 +159,6 @@ def dirichlet(
     ----------
     concentration
         Positive numbers, one per category along the last axis, or a Dirichlet message, which becomes the prior.
-    name, size, observed, missing
-        As for every variable; see `Model`.
     """
     entries = Entries(size, observed, missing)
     if isinstance(concentration, Family):

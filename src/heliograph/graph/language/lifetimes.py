@@ -37,8 +37,6 @@ def weibull(
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     shape
         A number, an array or a hyper-parameter. Above 1 the hazard rises with age; 1 gives an exponential.
     log_scale
@@ -77,8 +75,6 @@ def exponential(
 
     Parameters
     ----------
-    name, size, observed, missing
-        As for every variable; see `Model`.
     rate, log_rate
         Give one of the two.
     censored
@@ -171,8 +167,6 @@ def truncated_gaussian(
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     mean
         The mean of the Gaussian before truncation: a Gaussian variable.
     variance, sd

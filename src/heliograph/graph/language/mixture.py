@@ -49,8 +49,6 @@ def mixture(
 
     Parameters
     ----------
-    name, observed, missing
-        As for every variable; see `Model`.
     selector
         A Categorical or Bernoulli variable.
     means, variance, sd, precision

@@ -32,8 +32,6 @@ def student_t(
 
     Parameters
     ----------
-    name, size, observed, missing
-        As for every variable; see `Model`.
     mean
         The centre: a number, an array or a Gaussian variable.
     scale, dof
@@ -94,8 +92,6 @@ def uniform(
 
     Parameters
     ----------
-    name, size, observed, missing
-        As for every variable; see `Model`.
     lower, upper
         The bounds, numbers or arrays.
 

@@ -46,8 +46,6 @@ def ordinal(
 
     Parameters
     ----------
-    name, size, missing
-        As for every variable; see `Model`.
     score
         A Gaussian variable.
     cuts
