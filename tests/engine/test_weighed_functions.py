@@ -167,3 +167,15 @@ def test_components_that_may_have_changed_their_roles_are_looked_for():
     _, sd, _ = _normal_grid(both, one, one)
     assert np.log(sd / posterior[a].sd) > 0.2
     assert said and _ratio(said[0]) == pytest.approx(sd / posterior[a].sd, rel=0.05)
+
+
+def test_values_that_nobody_saw_are_not_said_to_be_wrong():
+    """Their belief is known only when somebody reads; before that they look as wide as they may be."""
+    model = hg.Model()
+    a, b = model.gaussian("a", -1.7, sd=0.3), model.gaussian("b", 1.1, sd=1.0)
+    z = (a * np.array([1.4, 0.34, -0.62, -1.9]) + b) ** 2
+    model.gaussian("y", z, sd=0.3, observed=[5.431, np.nan, 1.217, 11.4])
+    model.student_t("other", b * np.array([0.5, 2.4]), 1.0, 3.0, observed=[2.913, -0.7828])
+    posterior, said = _said(model)
+    assert not any("of y " in text or "y," in text for text in said), said
+    assert np.isfinite(posterior["y"].sd).all()

@@ -75,19 +75,26 @@ def weighed_beliefs(
     others = _others(compiled, made)
     if others is None:
         return None
-    if _lacks_messages(compiled, others, made):
-        if compiled.learning_plates:
-            return None  # to hear of everything would ask for messages that nobody may ever read
+    read = {n.position for n in others} | {k for b in compiled.blocks for k in b.factor.block.rows}
+    unheard: frozenset[int] = frozenset()  # nodes whose belief is not known before somebody reads it
+    if not compiled.late.isdisjoint(read) and not compiled.learning_plates:
         tables = tables.view(copy=False)
         tables.restore(messages(), copy=False)
+    elif _lacks_messages(compiled, read - _children(compiled, made)):
+        return None  # to hear of everything would ask for messages that nobody may ever read
+    else:
+        unheard = compiled.late
     if not _worth_a_look(compiled, tables):
         return None
     if not all(tables.belief(node).proper.all() for node in others):
         return None
     named = [n for n in compiled.graph.nodes if n.given and not n.family.discrete]
 
+    def known(weighed: Weighed) -> list[Node]:
+        return [n for n in named if n.position not in unheard or weighed.drawn.redrawn(n.position) is None]
+
     def decided(weighed: Weighed) -> bool:
-        may, does = (_differences(weighed, named, log_evidence, doubt) for doubt in (-1.0, 1.0))
+        may, does = (_differences(weighed, known(weighed), log_evidence, doubt) for doubt in (-1.0, 1.0))
         return not may or bool(does)  # either way beyond the noise: one lucky draw of another mode decides nothing
 
     with np.errstate(all="ignore"):
@@ -96,7 +103,7 @@ def weighed_beliefs(
         return None
     if weighed.effective < min(_LOW * len(weighed.log_model), _ENOUGH):
         return [Curved(_names(weighed, named), np.nan, np.nan)]
-    return _differences(weighed, named, log_evidence, None)
+    return _differences(weighed, known(weighed), log_evidence, None)
 
 
 def _names(weighed: Weighed, named: list[Node]) -> str:
@@ -180,10 +187,8 @@ def _arguments(compiled: CompiledModel, made: set[int]) -> set[int]:
     return found
 
 
-def _lacks_messages(compiled: CompiledModel, others: list[Node], made: set[int]) -> bool:
-    """Whether a message that the draws begin with is sent only when somebody reads; values that are computed need none."""
-    read = {n.position for n in others} | {k for b in compiled.blocks for k in b.factor.block.rows}
-    read -= _children(compiled, made)
+def _lacks_messages(compiled: CompiledModel, read: set[int]) -> bool:
+    """Whether a message to what the draws begin with is sent only when somebody reads."""
     graph = compiled.graph
     late = (t for t in compiled.schedule.final if not isinstance(compiled.plates[t.plate], BlockPlate))
     return any(graph.plates[t.plate].edges[t.to].node in read for t in late)
