@@ -30,6 +30,7 @@ class Counted:
 
     def send(self, rng, to, incoming, tolerance=1e-3):
         run = np.random.default_rng(rng.integers(2**63))  # each plate in a run of its own
+        self.box.form_values.clear()  # a digest has to do without tables of the function
         return self.box.send(to, incoming, RunOptions(run, tolerance=tolerance, n_factors=N))
 
 
@@ -94,7 +95,7 @@ def test_log_z_of_a_known_plate_costs_no_evaluation_either_and_is_right():
     assert n_free >= 2
 
 
-def test_messages_of_the_tenth_regression_cost_hardly_a_reference_and_its_evidence_little():
+def test_neither_messages_of_the_tenth_regression_nor_its_evidence_cost_an_evaluation():
     calls, n, before, sent = [0], 200, 0, 1
 
     @hg.factor(output=hg.Beta)
@@ -114,10 +115,8 @@ def test_messages_of_the_tenth_regression_cost_hardly_a_reference_and_its_eviden
         assert posterior.converged
         sent = calls[0]
         assert np.isfinite(posterior.log_evidence)
-    assert (
-        sent - before <= 1000
-    )  # a lone outlier costs its reference in some sweeps; a block of cells cost ten thousand
-    assert calls[0] - sent < 0.25 * 2 * 96 * n  # messages to the output, and log Z: 96 cells of a reference each
+    assert sent == before
+    assert calls[0] == sent
 
 
 def test_a_shift_goes_the_long_way_and_stays_right():

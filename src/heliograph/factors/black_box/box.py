@@ -23,6 +23,7 @@ from heliograph.operators.protocol import Reply
 from heliograph.operators.registry import make_operator
 from heliograph.oracles import Answer, AutomaticOracle, Sampler, evaluate, make_oracle
 from heliograph.oracles.forms import found_by_roots
+from heliograph.oracles.references import KnownValues
 
 __all__ = ["BlackBox"]
 
@@ -57,6 +58,7 @@ class BlackBox(Factor):
             data_ranks=dict(data_ranks or {}),
         )
         self.operators: dict[str, Any] = {}  # key -> operator, shared by every model that uses this factor
+        self.form_values: dict[tuple[str, ...], KnownValues] = {}  # what references remember of the function, by form
         # inputs that came as one vector -> the operators that learned this form of the factor (`joint`)
         self.form_operators: dict[tuple[str, ...], dict[str, Any]] = {}
         self.function_records: dict[
@@ -184,6 +186,7 @@ class BlackBox(Factor):
     def forget(self) -> None:
         """Forget everything that was learned, and the counts."""
         self.operators, self.form_operators, self._automatic = {}, {}, AutomaticOracle()
+        self.form_values.clear()
         self.function_records = {
             form: c for form, c in self.function_records.items() if c.read is not None
         }  # the function itself has not changed

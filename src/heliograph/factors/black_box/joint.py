@@ -52,6 +52,7 @@ class JointBox(BlackBox):
         self.operators = box.form_operators.setdefault(joined, {})
         self.account, self._automatic = box.account, box._automatic  # measurements and costs belong to the box
         self.root, self.form = box.root, (*box.form, *joined)
+        self.form_values = box.form_values
 
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
         """As `BlackBox.send`; what it costs is counted by the box."""

@@ -13,15 +13,17 @@ from heliograph.factors.black_box.oracle_calls import Latest
 from heliograph.operators.learned.decide import RARE, leverage, shared_unknowns
 from heliograph.operators.protocol import Reply, Setting
 from heliograph.oracles import Sampler
-from heliograph.oracles.references import reference_of
+from heliograph.oracles.references import KnownValues, reference_of
 
 __all__ = ["RunOptions"]
 
 
 class Sampled(Protocol):
-    """The part of a factor that is used here: its sampler, and its values."""
+    """The part of a factor that is used here: its sampler, its values, and what is remembered of them."""
 
     sampler: Sampler
+    form: tuple[str, ...]
+    form_values: dict[tuple[str, ...], KnownValues]
 
     def evaluate(self, rng: np.random.Generator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The function at some inputs."""
@@ -57,7 +59,7 @@ class RunOptions:
         tolerance = self.tolerance / max(self.n_factors, 1)
         known = self.shared.get(id(factor))
         share, together = (1.0, 1) if known is None else (min(1.0, known.unknowns / known.size), known.together)
-        reference = reference_of(factor.sampler)
+        reference = reference_of(factor.sampler, factor.form_values.setdefault(factor.form, KnownValues()))
         known_of = factor.sampler, factor.evaluate, reference
         return Setting(tolerance, *known_of, share, together, self.deadline, self.compared)
 

@@ -57,6 +57,7 @@ class BoxWithTerm(BlackBox):
         self.operators = box.form_operators.setdefault((port,), {})
         self.account = box.account
         self.root, self.form = box.root, (*box.form, port)
+        self.form_values = box.form_values
 
     def __reduce__(self) -> Any:
         """From the box, which is found by its name."""

@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.families.charts import DensityChart, density_chart_of
 from heliograph.oracles.references.jumps import doubt_of_edges, edges_of
 from heliograph.oracles.references.output import Output
-from heliograph.oracles.references.record import Question, values
+from heliograph.oracles.references.record import Question, values_at
 
 __all__ = ["ROUGH", "Line", "Seen", "Sums", "aliased", "cut", "look_wide", "sum_up"]
 
@@ -66,16 +66,18 @@ class Line:
         gap *= self.half
         return gap
 
-    def look(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The output's value, the log message there and the log density of the cavity at positions ``(k, n)``."""
-        k = len(u)
-        inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in self.question.constants.items()}
-        inputs[self.port] = self.chart.value(u).reshape(-1)
-        self.n_evaluations += u.size
-        value, bad = values(self.question, inputs, u.size)
-        value = value.reshape(u.shape)
+    def look(self, u: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The output's value, the log message there and the log density of the cavity at positions ``(k, n)``.
+
+        `width` are those of the cells around them, in deviations.
+        """
+        step = (self.sd * width.min(axis=0))[:, None]
+        value, bad, n_calls = values_at(
+            self.question, u[..., None], step, lambda at: {self.port: self.chart.value(at[:, 0])}
+        )
+        self.n_evaluations += n_calls
         log_out = self.out.log_message(value)
-        return value, log_out if bad is None else np.where(bad.reshape(u.shape), _NOTHING, log_out), self.log_cavity(u)
+        return value, log_out if bad is None else np.where(bad, _NOTHING, log_out), self.log_cavity(u)
 
 
 class Seen(NamedTuple):
@@ -134,7 +136,7 @@ def _look(line: Line, nodes: np.ndarray, width: np.ndarray) -> Seen:
     """The mass of cells ``(k, n)`` by the tilted density at their middles."""
     at = line.sd * nodes
     at += line.mean
-    value, log_out, log_cavity = line.look(at)
+    value, log_out, log_cavity = line.look(at, width)
     log_cavity += np.log(width)
     log_mass = log_out + log_cavity
     most, jump = _most(line.out, nodes, width, value, log_cavity, log_mass)
@@ -253,7 +255,7 @@ def aliased(line: Line, seen: Seen) -> np.ndarray:
     first = np.clip(np.argmax(seen.log_mass, axis=0) + _LOOKED[:, None], 1, len(seen.nodes) - 3)
     around = [np.take_along_axis(seen.value, first + k, axis=0) for k in (-1, 0, 1, 2)]
     at = np.take_along_axis(seen.nodes, first, axis=0) + _BETWEEN * np.take_along_axis(seen.width, first, axis=0)
-    value = line.look(line.mean + line.sd * at)[0]
+    value = line.look(line.mean + line.sd * at, seen.width)[0]
     with np.errstate(over="ignore", invalid="ignore"):
         foretold = sum(c * a for c, a in zip(_CUBIC, around, strict=True))
         spread = np.maximum.reduce(around) - np.minimum.reduce(around)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, joint_moments
 from heliograph.oracles.references.output import Output
-from heliograph.oracles.references.record import Question, values
+from heliograph.oracles.references.record import Question, values_at
 
 __all__ = [
     "LEAST",
@@ -35,6 +35,11 @@ class Grid(NamedTuple):
     half: np.ndarray  # (k,) bool: every other node along both axes
     log_area: float
 
+    @property
+    def spacing(self) -> float:
+        """Between nodes, in deviations."""
+        return float(self.nodes[1, 1] - self.nodes[0, 1])
+
 
 def even_grid(n: int, spacing: float) -> Grid:
     """The nodes of a square, n along each side."""
@@ -58,21 +63,29 @@ class Plane:
         """The same for some of the rows."""
         return Plane(self.question.some(rows), self.out.some(rows))
 
-    def look(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The output's position, its log message and the log density of the cavity at positions ``(k, n, 2)``."""
-        k, n, _ = u.shape
-        inputs = {p: np.tile(a, (k, *[1] * (a.ndim - 1))) for p, a in self.question.constants.items()}
-        flat = u.reshape(k * n, 2)
-        log_cavity = np.zeros((k, n))
+    def look(self, u: np.ndarray, root: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The output's position, its log message and the log density of the cavity at positions ``(k, n, 2)``.
+
+        They are those of a grid, or lie between them, laid by roots of covariances ``(n, 2, 2)``.
+        """
+        covariance = root @ np.swapaxes(root, 1, 2)
+        other = np.sqrt(covariance[:, [1, 0], [1, 0]])
+        volume = np.abs(root[:, 0, 0] * root[:, 1, 1] - root[:, 0, 1] * root[:, 1, 0])
+        step = grid.spacing * volume[:, None] / other  # along each axis, with the other one held
+        value, bad, n_calls = values_at(self.question, u, step, self._inputs_at)
+        self.n_evaluations += n_calls
+        log_cavity = np.zeros(u.shape[:2])
         for port, message in self.unknown.items():
-            block = self.blocks[port]
-            chart, at = self.charts[port], block.start if self.charts[port].scalar else block
-            inputs[port] = chart.value(flat[:, at])
-            log_cavity += chart.log_density(message, u[..., at])
-        self.n_evaluations += k * n
-        value, bad = values(self.question, inputs, k * n)
-        y, log_message = self.out.look(value.reshape(k, n))
-        return y, log_message if bad is None else np.where(bad.reshape(k, n), NOTHING, log_message), log_cavity
+            log_cavity += self.charts[port].log_density(message, u[..., self._at(port)])
+        y, log_message = self.out.look(value)
+        return y, log_message if bad is None else np.where(bad, NOTHING, log_message), log_cavity
+
+    def _at(self, port: str) -> Any:
+        block = self.blocks[port]
+        return block.start if self.charts[port].scalar else block
+
+    def _inputs_at(self, flat: np.ndarray) -> dict[str, np.ndarray]:
+        return {port: self.charts[port].value(flat[:, self._at(port)]) for port in self.unknown}
 
 
 class Weighed(NamedTuple):
@@ -100,7 +113,7 @@ def weigh(plane: Plane, mean: np.ndarray, covariance: np.ndarray, grid: Grid) ->
     """The tilted density at nodes laid by a mean and a covariance."""
     root = np.linalg.cholesky(covariance)
     at = mean + np.einsum("kj,nij->kni", grid.nodes, root)
-    y, log_message, log_cavity = plane.look(at)
+    y, log_message, log_cavity = plane.look(at, root, grid)
     return weighed(mean, root, grid, at, y, log_message + log_cavity)
 
 

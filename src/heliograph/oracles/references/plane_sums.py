@@ -106,7 +106,7 @@ def _sum_rows(plane: Plane, to: str | None) -> Summed:
 
 def _lay(plane: Plane, mean: np.ndarray, root: np.ndarray, grid: Grid) -> _Laid:
     at = mean + np.einsum("kj,nij->kni", grid.nodes, root)
-    return _Laid(mean, root, at, *plane.look(at))
+    return _Laid(mean, root, at, *plane.look(at, root, grid))
 
 
 def _reaching(wide: _Laid, found: Weighed, rows: np.ndarray, grid: Grid) -> np.ndarray:
@@ -259,7 +259,7 @@ def _aliased(plane: Plane, laid: _Laid, log_w: np.ndarray, grid: Grid) -> np.nda
     cell = np.clip(cell, 1, side - 3)  # (8, n, 2)
     spacing = grid.nodes[1, 1] - grid.nodes[0, 1]
     place = grid.nodes[cell[..., 0] * side + cell[..., 1]] + _BETWEEN * spacing
-    y, log_message, _ = plane.look(laid.mean + np.einsum("nij,knj->kni", laid.root, place))
+    y, log_message, _ = plane.look(laid.mean + np.einsum("nij,knj->kni", laid.root, place), laid.root, grid)
     steps = np.arange(-1, 3)
     i, j = cell[..., 0, None, None] + steps[:, None], cell[..., 1, None, None] + steps
     around = laid.y[i * side + j, np.arange(n)[:, None, None]]  # (8, n, 4, 4)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from heliograph.oracles.calling import call, evaluate
+from heliograph.oracles.references.known_values import KnownValues
 from heliograph.oracles.sampler import Sampler
 
-__all__ = ["Question", "Reference", "values"]
+__all__ = ["Question", "Reference", "values", "values_at"]
 
 
 class Question(NamedTuple):
@@ -22,6 +23,7 @@ class Question(NamedTuple):
     constants: Mapping[str, np.ndarray]  # the inputs that are
     out: Any  # the message at the output
     to: str | None  # the port in question; None asks for log Z
+    known: KnownValues | None = None  # what was remembered of the function; None: it is called every time
 
     def some(self, rows: np.ndarray) -> Self:
         """The same about some of the rows."""
@@ -51,6 +53,39 @@ def values(question: Question, inputs: dict[str, np.ndarray], n: int) -> tuple[n
     out = np.asarray(call(rng, sampler, inputs, n))
     if out.shape != (n,) or out.dtype.kind not in "fiub":
         out = evaluate(rng, sampler, inputs)  # the error that says what is wrong with a value
-    out = out.astype(float, copy=False)
+    return _replaced(out.astype(float, copy=False))
+
+
+def values_at(
+    question: Question, u: np.ndarray, step: np.ndarray, inputs_at: Callable[[np.ndarray], dict[str, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """The same at places ``(k, n, d)`` on the charts of what is unknown, and how often the function was called.
+
+    Parameters
+    ----------
+    question : the rows
+    u : where
+    step : ``(n, d)``, how far apart the nodes of each row are; a table serves it if it has looked as closely
+    inputs_at : the unknown inputs at places ``(m, d)``
+    """
+    k, n, d = u.shape
+
+    def called(at: np.ndarray, row: np.ndarray) -> np.ndarray:
+        inputs = {name: a[row] for name, a in question.constants.items()} | inputs_at(at)
+        out, bad = values(question, inputs, len(at))
+        return out if bad is None else np.where(bad, np.inf, out)
+
+    if question.known is None:
+        inputs = {name: np.tile(a, (k, *[1] * (a.ndim - 1))) for name, a in question.constants.items()}
+        out, bad = values(question, inputs | inputs_at(u.reshape(-1, d)), k * n)
+        return out.reshape(k, n), None if bad is None else bad.reshape(k, n), k * n
+    columns = [np.asarray(a, dtype=float).reshape(n, -1) for a in question.constants.values()]
+    constants = np.concatenate(columns, axis=1) if columns else np.zeros((n, 0))
+    name = tuple((port, type(m).__name__) for port, m in question.unknown.items())
+    out, n_calls = question.known.look(name, question.sampler.output, u, step, constants, called)
+    return *_replaced(out), n_calls
+
+
+def _replaced(out: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     bad = ~np.isfinite(out)
     return (np.where(bad, 1.0, out), bad) if bad.any() else (out, None)

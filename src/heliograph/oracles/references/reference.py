@@ -16,6 +16,7 @@ import numpy as np
 from heliograph.families import Family
 from heliograph.families.charts import density_chart_of
 from heliograph.oracles.forms import DensityForm, together
+from heliograph.oracles.references.known_values import KnownValues
 from heliograph.oracles.references.line_reference import one_unknown
 from heliograph.oracles.references.linearisation import blocks_of, charts_of, several_unknown
 from heliograph.oracles.references.output import serves_output
@@ -28,30 +29,35 @@ __all__ = ["reference_of"]
 Refer = Callable[..., Reference | None]  # of rng, incoming and the port in question; None asks for log Z
 
 
-def reference_of(sampler: Sampler) -> Refer | None:
+def reference_of(sampler: Sampler, known: KnownValues | None = None) -> Refer | None:
     """The way to refer messages of this factor; None if it can have no reference.
 
     What it gives takes rows that are alike: at each port all point masses, all uniform or all proper. The last argument
     names the port in question; None asks for log Z.
+
+    Parameters
+    ----------
+    sampler : the factor
+    known : what is remembered of its function from call to call; None: nothing
     """
     if sampler.expensive:
         return None
     if sampler.more:
         return None if sampler.stochastic else _refer_several(sampler)
     if sampler.log_density is not None:
-        return _refer_by_density(sampler)
+        return _refer_by_density(sampler, known)
     if sampler.stochastic or not serves_output(sampler.output):
         return None
 
     def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
-        return _refer(rng, sampler, incoming, to)
+        return _refer(rng, sampler, incoming, to, known)
 
     return refer
 
 
-def _refer_by_density(sampler: Sampler) -> Refer:
+def _refer_by_density(sampler: Sampler, known: KnownValues | None) -> Refer:
     """The way to refer messages of a factor whose output has a log density where it is observed."""
-    plain = reference_of(sampler._replace(log_density=None))
+    plain = reference_of(sampler._replace(log_density=None), known)
 
     def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
         if incoming[sampler.child].point is None or not incoming[sampler.child].is_point.all():
@@ -80,7 +86,13 @@ def _refer_form(rng: np.random.Generator, form: DensityForm, to: str | None) -> 
     return found._replace(log_z=found.log_z + form.ceiling + 0.5 * np.log(2 * np.pi))
 
 
-def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
+def _refer(
+    rng: np.random.Generator,
+    sampler: Sampler,
+    incoming: Mapping[str, Any],
+    to: str | None,
+    known: KnownValues | None = None,
+) -> Reference | None:
     constants, unknown = {}, {}
     for port in sampler.inputs:
         message = incoming[port]
@@ -97,7 +109,7 @@ def _refer(rng: np.random.Generator, sampler: Sampler, incoming: Mapping[str, An
         return None
     if not all(m.proper.all() for m in unknown.values()):
         return None
-    question = Question(rng, sampler, unknown, constants, out, to)
+    question = Question(rng, sampler, unknown, constants, out, to, known)
     charts = charts_of(unknown)
     if len(unknown) == 1 and next(iter(charts.values())).scalar:
         return one_unknown(question)
