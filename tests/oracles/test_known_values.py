@@ -174,6 +174,20 @@ def test_a_function_that_fails_beyond_what_was_asked_for_is_called_as_before():
         np.testing.assert_allclose(found.moments[0], same.moments[0], rtol=1e-11, atol=1e-12)
 
 
+def test_a_table_that_cannot_be_laid_wider_stays_what_it_was():
+    def call(at):
+        if (at < -14.0).any():
+            raise ValueError("no such place")
+        return np.tanh(at[:, 0])
+
+    table, rng = SmoothTable(np.ones(1), rounding_of(False, False)), np.random.default_rng(5)
+    table.lay(rng.uniform(-2.0, 8.0, (5_000, 1)), call)
+    with pytest.raises(ValueError, match="no such place"):
+        table.lay(rng.uniform(-10.0, -8.0, (5_000, 1)), call)
+    at = rng.uniform(-2.0, 8.0, 1_000)
+    assert np.abs(table.read(at[:, None]) - np.tanh(at)).max() < 1e-14
+
+
 def test_what_is_remembered_is_forgotten_with_all_that_was_learned():
     box = hg.factor(output=hg.Gaussian)(counted(np.tanh))
     model = hg.Model()

@@ -8,6 +8,7 @@ a row would see, the table has seen too. Oracles always call the function, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class KnownValues:
 
     def __init__(self) -> None:
         self.tables: dict[Any, list[SmoothTable]] = {}
+        self._wanted: list[tuple[SmoothTable, np.ndarray, Call]] = []  # places that no table knew, since `lay`
 
     def look(
         self, name: Any, output: type, u: np.ndarray, step: np.ndarray, constants: np.ndarray, call: RowCall
@@ -74,10 +76,21 @@ class KnownValues:
         for rows, tables in groups:
             some = missing[:, rows]
             if some.any() and not tables[0].hopeless:
-                n_calls += _lay(
-                    tables[0], u[:, rows][some], lambda at, first=rows[0]: call(at, np.full(len(at), first))
-                )
+                self._wanted.append((tables[0], u[:, rows][some], partial(_of_one_row, call, rows[0])))
         return value, n_calls
+
+    def lay(self) -> int:
+        """Lay what has been wanted often enough; how often the function was called for that."""
+        wanted, self._wanted = self._wanted, []
+        n_calls = 0
+        for table, places, call in wanted:
+            before = table.n_calls
+            try:
+                table.lay(places, call)
+            except FactorError:  # at places which nobody asked for: where it is needed it is called, as it was before
+                table.hopeless = True
+            n_calls += table.n_calls - before
+        return n_calls
 
     def _groups(
         self, name: Any, output: type, step: np.ndarray, constants: np.ndarray, size: int
@@ -124,17 +137,5 @@ def _read(tables: list[SmoothTable], at: np.ndarray) -> np.ndarray:
     return value
 
 
-def _lay(table: SmoothTable, wanted: np.ndarray, call: Call) -> int:
-    n_calls = 0
-
-    def evaluate(at: np.ndarray) -> np.ndarray:
-        nonlocal n_calls
-        n_calls += len(at)
-        found = call(at)
-        return np.where(np.isfinite(found), found, np.nan)
-
-    try:
-        table.lay(wanted, evaluate)
-    except FactorError:  # at places which nobody asked for: the function is called where it is needed, as it was before
-        table.hopeless = True
-    return n_calls
+def _of_one_row(call: RowCall, row: int, at: np.ndarray) -> np.ndarray:
+    return call(at, np.full(len(at), row))

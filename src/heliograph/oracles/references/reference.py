@@ -50,7 +50,10 @@ def reference_of(sampler: Sampler, known: KnownValues | None = None) -> Refer | 
         return None
 
     def refer(rng: np.random.Generator, incoming: Mapping[str, Any], to: str | None) -> Reference | None:
-        return _refer(rng, sampler, incoming, to, known)
+        found = _refer(rng, sampler, incoming, to, known)
+        if found is None or known is None:
+            return found
+        return found._replace(n_evaluations=found.n_evaluations + known.lay())
 
     return refer
 

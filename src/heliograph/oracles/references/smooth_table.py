@@ -59,6 +59,7 @@ class SmoothTable:
         self.coefficients = np.full((1, *(DEGREE,) * self.d), np.nan)  # of cells; the first one stands for unknown
         self.asked: dict[tuple[int, ...], int] = {}  # values that were called for in panels which were not laid
         self._ready()
+        self.n_calls = 0  # of the function, to lay panels
         self.hopeless = False  # the function is not smooth in most panels
 
     # ---- reading ------------------------------------------------------------------------------------------------
@@ -125,10 +126,13 @@ class SmoothTable:
         if not due or self.hopeless or not self._reach(np.array(due)):
             return 0
         new = np.argwhere(self.first == 0)
-        n_calls, n_rough = self._fill(new, evaluate)
-        self._ready()
-        self.hopeless = n_rough > len(new) / 2 and len(new) >= _ENOUGH
-        return n_calls
+        before = self.n_calls
+        try:
+            n_rough = self._fill(new, evaluate)
+            self.hopeless = n_rough > len(new) / 2 and len(new) >= _ENOUGH
+        finally:  # a function may raise where nobody called it yet: what was known stays known
+            self._ready()
+        return self.n_calls - before
 
     def _laid(self, panel: tuple[int, ...]) -> bool:
         at = tuple(p - q for p, q in zip(panel, self.low, strict=True))
@@ -151,15 +155,13 @@ class SmoothTable:
         self.low, self.first, self.cuts = low, first, cuts
         return True
 
-    def _fill(self, panels: np.ndarray, evaluate: Evaluate) -> tuple[int, int]:
-        """Lay panels: how many calls that took, and in how many the function is not smooth somewhere."""
-        n_calls = 0
+    def _fill(self, panels: np.ndarray, evaluate: Evaluate) -> int:
+        """Lay panels; in how many the function is not smooth somewhere."""
         for level in range(_LEVELS[self.d]):
             cut = 2**level
             cells = np.array(list(product(range(cut), repeat=self.d)))
             corners = (panels[:, None] + self.low + cells / cut).reshape(-1, self.d)  # in panels
             found, good = self._polynomials(corners, cut, evaluate)
-            n_calls += len(corners) * (DEGREE**self.d + len(_BETWEEN[self.d]))
             fine = good.reshape(len(panels), -1).all(axis=1)
             done = fine if level < _LEVELS[self.d] - 1 else np.ones(len(panels), dtype=bool)
             found[~good] = np.nan
@@ -169,7 +171,7 @@ class SmoothTable:
             self.cuts[at] = cut
             self.coefficients = np.concatenate([self.coefficients, kept.reshape(-1, *found.shape[1:])])
             if done.all():
-                return n_calls, int((~fine).sum())
+                return int((~fine).sum())
             panels = panels[~done]
         raise AssertionError("the last level takes whatever is left")
 
@@ -182,7 +184,9 @@ class SmoothTable:
         for start in range(0, len(corners), size):
             corner = corners[start : start + size]
             at = (corner[:, None] + (places + 1.0) / (2 * cut)) * self.width
+            self.n_calls += at.size // self.d
             value = evaluate(at.reshape(-1, self.d)).reshape(len(corner), -1)
+            value = np.where(np.isfinite(value), value, np.nan)
             with np.errstate(invalid="ignore", over="ignore"):
                 far = (np.abs(at).max(axis=1) * cut / self.width).sum(axis=1)  # cells from 0: places are rounded, too
                 own, fine = self._polynomial(value[:, : len(nodes)], value[:, len(nodes) :], far)
