@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import count, pairwise
+from time import monotonic, perf_counter
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Run:
             oracle=options.oracle,
             tolerance=options.tolerance,
             executor=options.executor,
-            deadline=np.inf if options.seconds is None else time.monotonic() + _ASKING * options.seconds,
+            deadline=np.inf if options.seconds is None else monotonic() + _ASKING * options.seconds,
             n_factors=compiled.n_learned,
             compared=compared,
             shared=shared_by_factor(compiled.graph, compiled.learning_plates),
@@ -100,7 +100,7 @@ class Run:
     # ---- the loop -----------------------------------------------------------------------------------------------
     def sweeps(self) -> Iterator[tuple[SweepInfo, bool]]:
         """Yield the record of every sweep, and whether the beliefs have settled when it is the last."""
-        start = _clock()
+        start = perf_counter()
         for task in self.compiled.schedule.once:
             self.compiled.send(self._exchange, task)
         for plate in self.compiled.plates:
@@ -122,7 +122,7 @@ class Run:
             yield info, last and info.settled(self._limit)
             if last:
                 return
-            start = _clock()
+            start = perf_counter()
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
@@ -241,7 +241,7 @@ class Run:
         self.trace.invocations.extend(c.invocations)
         info = SweepInfo(
             sweep, change, moved.moving, self._pace.damping, moved.broken, c.n_messages, c.n_improper, c.n_skipped,
-            c.n_failed, c.n_asked, c.n_evaluations, c.noise, _clock() - start, c.seconds_oracle, c.seconds_learning,
+            c.n_failed, c.n_asked, c.n_evaluations, c.noise, perf_counter() - start, c.seconds_oracle, c.seconds_learning,
             c.seconds_prediction, to_go, len(self._exchange.unsent), self.options.tolerance,
             n_shortened=c.n_shortened,
         )  # fmt: skip
@@ -276,8 +276,3 @@ def _visits(size: int, most: int) -> list[slice]:
     """The elements of tied plates in their order: one at a time, or in equal groups where there would be too many."""
     ends = np.linspace(0, size, min(size, most) + 1).astype(int)
     return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-def _clock() -> float:
-    """Seconds for measuring work."""
-    return time.perf_counter()

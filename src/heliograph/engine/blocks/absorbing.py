@@ -15,7 +15,7 @@ from typing import NamedTuple
 from heliograph.engine.blocks.joining import ports_on_loops
 from heliograph.engine.blocks.records import Block
 from heliograph.factors import Difference, Sum
-from heliograph.factors.black_box import BlackBox, box_with_term
+from heliograph.factors.black_box import BlackBox, BoxWithTerm
 from heliograph.factors.black_box.terms import TERMS
 from heliograph.families import Gaussian
 from heliograph.graph.records import Edge, Graph, Node, Plate
@@ -93,5 +93,5 @@ def _with_term(one: _Absorbed) -> Plate:
     name = "added" if isinstance(sum_.factor, Sum) else "subtracted" if port == "a" else "minuend"
     edges = {p: e for p, e in box.edges.items() if p != box.factor.child}
     edges[name] = sum_.edges["b" if port == "a" else "a"]
-    factor = box_with_term(box.factor, name)  # type: ignore[arg-type]
+    factor = BoxWithTerm(box.factor, name)  # type: ignore[arg-type]
     return replace(box, factor=factor, edges={**edges, factor.child: sum_.edges["out"]})

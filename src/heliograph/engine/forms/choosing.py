@@ -9,7 +9,7 @@ from heliograph.engine.forms.choice import JointChoice, can_join
 from heliograph.engine.forms.conditioning import ConditionedForm
 from heliograph.engine.forms.product import JointProduct
 from heliograph.factors import Factor, Maximum, Mixture, OneOf, Product, Select
-from heliograph.factors.black_box import BlackBox, joint_box
+from heliograph.factors.black_box import BlackBox, JointBox
 from heliograph.families import Gaussian
 from heliograph.graph.records import Graph, Plate
 
@@ -35,7 +35,7 @@ def joint_form(graph: Graph, plate: Plate, ports: tuple[str, ...]) -> Form | Non
         inputs = tuple(p for p in ports if p not in factor.children)
         if len(inputs) < 2 or len(factor.children) > 1:
             return None
-        box = joint_box(factor, inputs)
+        box = JointBox(factor, inputs)
         return Form(box, box.port, inputs)
     if isinstance(factor, Product) and _all_open(graph, plate):
         form = JointProduct(ports)

@@ -10,20 +10,20 @@ what is added to its output, `values` what it gives at known inputs.
 
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.factors.black_box.decorator import factor, load_factor
-from heliograph.factors.black_box.joint import joint_box
+from heliograph.factors.black_box.joint import JointBox
 from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls, oracle_named
-from heliograph.factors.black_box.terms import box_with_term
+from heliograph.factors.black_box.terms import BoxWithTerm
 from heliograph.factors.black_box.values import is_computable, values_of
 
 __all__ = [
     "BlackBox",
+    "BoxWithTerm",
+    "JointBox",
     "OracleCalls",
     "RunOptions",
-    "box_with_term",
     "factor",
     "is_computable",
-    "joint_box",
     "load_factor",
     "oracle_named",
     "values_of",

@@ -19,25 +19,20 @@ from heliograph.operators.protocol import Reply
 from heliograph.oracles import Sampler
 from heliograph.oracles.calling import evaluate
 
-__all__ = ["JointBox", "joint_box"]
+__all__ = ["JointBox"]
 
 
-def joint_box(box: BlackBox, joined: tuple[str, ...]) -> JointBox:
-    """The form of a black box that takes the inputs `joined` as one vector, at a port of their names joined by "+".
+class JointBox(BlackBox):
+    """A black box that takes the inputs `joined` as one vector, at a port of their names joined by "+".
 
     >>> from heliograph.factors.black_box import factor
     >>> from heliograph.families import Gaussian
     >>> @factor(output=Gaussian)
     ... def distance(x, y):
     ...     return np.hypot(x, y)
-    >>> joint_box(distance, ("x", "y")).ports
+    >>> JointBox(distance, ("x", "y")).ports
     ('x+y', 'out')
     """
-    return JointBox(box, joined)
-
-
-class JointBox(BlackBox):
-    """A black box with a vector port for several of its inputs."""
 
     def __init__(self, box: BlackBox, joined: tuple[str, ...]) -> None:
         self.box, self.joined = box, joined
@@ -112,7 +107,7 @@ class JointBox(BlackBox):
 
     def __reduce__(self) -> Any:
         """From the box, which is found by its name."""
-        return joint_box, (self.box, self.joined)
+        return JointBox, (self.box, self.joined)
 
 
 def _joint_sampler(sampler: Sampler, joined: tuple[str, ...], port: str) -> Sampler:

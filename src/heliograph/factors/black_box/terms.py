@@ -12,7 +12,7 @@ from typing import Any
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.families import Gaussian
 
-__all__ = ["TERMS", "BoxWithTerm", "box_with_term"]
+__all__ = ["TERMS", "BoxWithTerm"]
 
 TERMS: dict[str, tuple[float, float]] = {  # name of the new input -> signs of the function and of that input
     "added": (1.0, 1.0),
@@ -21,22 +21,19 @@ TERMS: dict[str, tuple[float, float]] = {  # name of the new input -> signs of t
 }
 
 
-def box_with_term(box: BlackBox, port: str) -> BoxWithTerm:
-    """The black box with one more input c, whose output is ``f + c``, ``f - c`` or ``c - f``.
+class BoxWithTerm(BlackBox):
+    """A black box with one more input c, whose output is ``f + c``, ``f - c`` or ``c - f``.
+
+    What it learns is kept with the box, under the name of the new port.
 
     >>> from heliograph.factors.black_box import factor
     >>> @factor(output=Gaussian)
     ... def square(x):
     ...     return x**2
-    >>> made = box_with_term(square, "minuend")
+    >>> made = BoxWithTerm(square, "minuend")
     >>> made.ports, made.sampler.function(x=3.0, minuend=1.0)
     (('x', 'minuend', 'out'), -8.0)
     """
-    return BoxWithTerm(box, port)
-
-
-class BoxWithTerm(BlackBox):
-    """A black box with a term; what it learns is kept with the box, under the name of the term."""
 
     def __init__(self, box: BlackBox, port: str) -> None:
         self.box, self.term = box, port
@@ -61,7 +58,7 @@ class BoxWithTerm(BlackBox):
 
     def __reduce__(self) -> Any:
         """From the box, which is found by its name."""
-        return box_with_term, (self.box, self.term)
+        return BoxWithTerm, (self.box, self.term)
 
 
 class _WithTerm:
