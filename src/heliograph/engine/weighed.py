@@ -81,12 +81,10 @@ def weighed_beliefs(
         tables = tables.view(copy=False)
         tables.restore(messages(), copy=False)
     elif _lacks_messages(compiled, read - _children(compiled, made)):
-        return None  # to hear of everything would ask for messages that nobody may ever read
+        return None  # computing all messages would ask oracles about some that may never be read
     else:
         unheard = compiled.late
-    if not _worth_a_look(compiled, tables):
-        return None
-    if not all(tables.belief(node).proper.all() for node in others):
+    if not _worth_a_look(compiled, tables) or not all(tables.belief(node).proper.all() for node in others):
         return None
     named = [n for n in compiled.graph.nodes if n.given and not n.family.discrete]
 
