@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from heliograph.factors.incoming import as_data, as_message
 from heliograph.factors.integrals.tilt import Tilt, gaussian_site
 from heliograph.families import Bernoulli, Family, Gaussian
 from heliograph.numerics.chunks import chunks
-from heliograph.numerics.truncated_normal import interval, soft_step, tail
+from heliograph.numerics.truncated_normal import FAR, Tail, far_tail, interval, near_tail, soft_step, tail
 
 __all__ = ["Between", "Positive"]
 
@@ -82,16 +83,33 @@ def _hard_site(shift: np.ndarray, tau: np.ndarray, sign: np.ndarray) -> tuple[np
     shift is ``(mu / ratio - t) / sd``, whose terms have the same sign where t < 0, and cancel to ``(hazard + t loss) / ratio``
     elsewhere.
     """
-    shift_out, tau_out = np.empty(shift.size), np.empty(shift.size)
+    shift_out, tau_out, far = np.empty(shift.size), np.empty(shift.size), [np.zeros(0, dtype=int)]
     for rows in chunks(shift.size, _CHUNK):
-        side, scale = sign[rows], np.sqrt(tau[rows])  # 1 / sd
-        t = np.clip(side * shift[rows] / scale, -_FARTHEST, _FARTHEST)
-        cut = tail(t, mass=False)
-        loss = cut.hazard * cut.mean
-        pull = np.where(t < 0, cut.mean - t * cut.variance, cut.hazard + t * loss)
-        scale /= cut.variance
-        shift_out[rows], tau_out[rows] = side * pull * scale, loss * tau[rows] / cut.variance
+        shift_out[rows], tau_out[rows], t = _cut_site(shift[rows], tau[rows], sign[rows], near_tail)
+        far.append(rows.start + np.flatnonzero(t < -FAR))
+    rest = np.concatenate(far)  # few, and in almost every chunk
+    if len(rest):
+        shift_out[rest], tau_out[rest], _ = _cut_site(shift[rest], tau[rest], sign[rest], far_tail)
     return shift_out, tau_out
+
+
+def _cut_site(
+    shift: np.ndarray, tau: np.ndarray, side: np.ndarray, cut_at: Callable[[np.ndarray], Tail]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shift and precision of `_hard_site`, by a formula for the tail, and the mean in units of the sd."""
+    scale = np.sqrt(tau)  # 1 / sd
+    t = side * shift
+    t /= scale
+    np.clip(t, -_FARTHEST, _FARTHEST, out=t)
+    cut = cut_at(t)
+    loss = cut.hazard * cut.mean
+    pull = np.where(t < 0, cut.mean - t * cut.variance, cut.hazard + t * loss)
+    scale /= cut.variance
+    scale *= side
+    pull *= scale
+    loss *= tau
+    loss /= cut.variance
+    return pull, loss, t
 
 
 class Between(Factor):

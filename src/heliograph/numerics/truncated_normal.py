@@ -9,18 +9,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.panels import DROP, legendre
 
-__all__ = ["Interval", "Step", "Tail", "interval", "log_hazard", "soft_step", "tail"]
+__all__ = ["FAR", "Interval", "Step", "Tail", "far_tail", "interval", "log_hazard", "near_tail", "soft_step", "tail"]
 
 
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
 _ROOT_HALF = float(np.sqrt(0.5))
-_FAR = 3.0  # beyond this many deviations the continued fraction is the more exact form: the other has lost 1e-13 there
-_TERMS = 40  # of the continued fraction: the variance is off by 1e-14 at x = 3, and by less beyond
+_ROOT_2_PI = float(np.sqrt(2.0 * np.pi))
+FAR = 2.5  # beyond this many deviations the continued fraction is the more exact form: the other has lost 1.5e-13 there
+_TERMS = 30  # of the continued fraction: the variance is off by 1e-14 at x = 2.5, and by less beyond
+_ALL = 50.0  # deviations, beyond which nothing is cut off in double precision
 
 
 class Tail(NamedTuple):
@@ -35,27 +37,50 @@ class Tail(NamedTuple):
 def tail(t: np.ndarray, mass: bool = True) -> Tail:
     """The part above 0 of N(t, 1), to full relative precision on either side; `mass` tells whether its log mass is wanted.
 
-    Far below, mean and variance are what is left when two nearly equal numbers are subtracted; there Laplace's
-    continued fraction ``1 / hazard = 1 / (x + 1 / (x + 2 / (x + ...)))`` gives them as they are, 1 / x and 1 / x^2.
-
     >>> tail(np.array([-1e8])).variance
     array([1.e-16])
     """
-    hazard = _ROOT_2_OVER_PI / erfcx(-t * _ROOT_HALF)
-    mean = t + hazard
-    variance = 1.0 - hazard * mean
-    far = t < -_FAR
+    cut = near_tail(t)
+    far = t < -FAR
     if far.any():
-        x = -t[far]
-        k = (
-            2.0 * _TERMS / (np.sqrt(x * x + 4.0 * _TERMS) + x)
-        )  # where the fraction stands still: the best guess of the rest
-        for j in range(_TERMS, 1, -1):
-            k = j / (x + k)
-        first = 1.0 / (x + k)
-        mean, variance = np.array(mean), np.array(variance)
-        mean[far], variance[far] = first, first * (k - first)
-    return Tail(log_ndtr(t) if mass else np.full_like(hazard, np.nan), hazard, mean, variance)
+        cut = Tail(*(np.array(a) for a in cut))  # which are numbers where t is one
+        for whole, part in zip(cut[1:], far_tail(t[far])[1:], strict=True):
+            whole[far] = part
+    return cut._replace(log_mass=log_ndtr(t)) if mass else cut
+
+
+def near_tail(t: np.ndarray) -> Tail:
+    """`tail` where t is not below -FAR, without its log mass."""
+    near = np.clip(t, -FAR, _ALL)
+    hazard = near * near
+    hazard = np.exp(hazard * -0.5)
+    hazard /= _ROOT_2_PI * ndtr(near)
+    mean = t + hazard
+    return Tail(np.broadcast_to(np.nan, np.shape(t)), hazard, mean, 1.0 - hazard * mean)
+
+
+def far_tail(t: np.ndarray) -> Tail:
+    """`tail` where t is below -FAR, without its log mass.
+
+    Mean and variance are what is left there when two nearly equal numbers are subtracted. Laplace's continued fraction
+    ``1 / hazard = 1 / (x + 1 / (x + 2 / (x + ...)))`` gives them as they are, 1 / x and 1 / x^2.
+    """
+    x = -t
+    # where a fraction stands still whose next part is larger by what two of them differ by
+    rise = _standing(x, _TERMS + 1) - _standing(x, _TERMS)
+    k = _standing(x + rise, _TERMS, 0.0)
+    for j in range(_TERMS - 1, 1, -1):
+        k += x
+        np.divide(j, k, out=k)
+    mean = 1.0 / (x + k)
+    return Tail(np.broadcast_to(np.nan, x.shape), x + mean, mean, mean * (k - mean))
+
+
+def _standing(x: np.ndarray, j: int, correction: float = 1.0) -> np.ndarray:
+    """About what part j of the fraction is: where it stands still, less what the next one is larger, to first order."""
+    square = x * x + 4.0 * j
+    k = 2.0 * j / (np.sqrt(square) + x)
+    return k - correction * k / square
 
 
 def log_hazard(t: np.ndarray) -> np.ndarray:
