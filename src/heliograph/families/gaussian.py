@@ -11,10 +11,13 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.numerics.checks import as_real, check_fit, short
+from heliograph.numerics.chunks import chunks
 from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.special import ndtr, ndtri
 
 __all__ = ["Gaussian"]
+
+_BLOCK = 8192  # entries of a large plate at a time: fresh memory takes longer than the arithmetic
 
 
 class Gaussian(Family):
@@ -153,14 +156,14 @@ class Gaussian(Family):
 
     def _kl(self, other: Self) -> np.ndarray:
         (h1, t1), (h2, t2) = self.naturals, other.naturals
+        if t1.min(initial=1.0) > 0 and t2.min(initial=1.0) > 0:
+            if t1.ndim == 1 and t1.shape == t2.shape and t1.size > _BLOCK:
+                parts = [_proper_kl(h1[k], t1[k], h2[k], t2[k]) for k in chunks(t1.size, _BLOCK)]
+                return np.concatenate(parts)
+            return _proper_kl(h1, t1, h2, t2)
         both = (t1 > 0) & (t2 > 0)
-        limits = not both.all()
-        if limits:
-            t1, t2 = np.where(both, t1, 1.0), np.where(both, t2, 1.0)
-        r = t2 / t1
-        kl = 0.5 * (r - 1.0 - np.log(r) + t2 * (h1 / t1 - h2 / t2) ** 2)
-        kl = np.maximum(kl, 0.0)  # rounding may take it below
-        return np.where(both, kl, self._kl_at_limits(other)) if limits else kl
+        kl = _proper_kl(h1, np.where(both, t1, 1.0), h2, np.where(both, t2, 1.0))
+        return np.where(both, kl, self._kl_at_limits(other))
 
     def _quantile(self, q: np.ndarray) -> np.ndarray:
         tau = np.where(self.naturals[1] > 0, self.naturals[1], 1.0)
@@ -172,3 +175,17 @@ class Gaussian(Family):
 
     def _draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         return self.mean + np.sqrt(self.variance) * rng.standard_normal(size)
+
+
+def _proper_kl(h1: np.ndarray, t1: np.ndarray, h2: np.ndarray, t2: np.ndarray) -> np.ndarray:
+    """``KL`` of Gaussians of shifts h1 and precisions t1 from those of h2 and t2, all proper."""
+    r = t2 / t1
+    gap = h1 / t1 - h2 / t2
+    gap *= gap
+    gap *= t2
+    log = np.log(r)
+    r -= 1.0
+    r -= log
+    r += gap
+    r *= 0.5
+    return np.maximum(r, 0.0)  # rounding may take it below
