@@ -87,7 +87,8 @@ def creeping(rates, start, n, fixed, jumps, **kwargs):
     for _ in range(n):
         new = fixed + rates * (x - fixed)
         before, after = (Gaussian.from_naturals((v, np.ones(len(v)))) for v in (x, new))
-        jumps.note([before], [after], Messages(after), 1.0, info(float(np.max(after.kl(before))), **kwargs))
+        nats = after.kl(before)
+        jumps.note([before], [after], Messages(after), 1.0, info(float(nats.max()), **kwargs), (nats,))
         x = new
     return x
 
@@ -171,12 +172,12 @@ def test_in_a_large_model_the_entries_that_move_most_say_where_to_jump():
     n = 3 * _ENTRIES
     rest, far = np.zeros(n), np.random.default_rng(0).normal(size=n)
     states = [[Gaussian(rest + 0.8**k * far, np.ones(n))] for k in range(6)]
-    pairs = [_Pair(a, b, None, 1.0, 0.1) for a, b in itertools.pairwise(states)]
+    pairs = [_Pair(a, b, None, 1.0, 0.1, (b[0].kl(a[0]),)) for a, b in itertools.pairwise(states)]
     (chosen,) = _that_moved_most(pairs[-1])
     assert len(chosen) == _ENTRIES
     assert np.abs(far[chosen]).min() > np.median(np.abs(far))
     weights = _weights([_move(p, pairs[-1].after, [chosen]) for p in pairs])
     jump = sum(w * p.after[0].mean for w, p in zip(weights, pairs, strict=True))
     assert jump == pytest.approx(rest, abs=1e-6)
-    small = _Pair([Gaussian(0.0, 1.0).reshape(1)], [Gaussian(1.0, 1.0).reshape(1)], None, 1.0, 0.1)
+    small = _Pair([Gaussian(0.0, 1.0).reshape(1)], [Gaussian(1.0, 1.0).reshape(1)], None, 1.0, 0.1, (np.array([0.5]),))
     assert _that_moved_most(small) == [None]

@@ -15,9 +15,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from heliograph.engine.convergence import Nats
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.families import Family
+from heliograph.numerics.least_squares import least_squares
 
 __all__ = ["Jumps"]
 
@@ -47,6 +49,7 @@ class _Pair(NamedTuple):
     sent: Snapshot
     step: float
     change: float
+    nats: Nats  # by which it moved every entry
 
 
 class Jumps:
@@ -59,14 +62,19 @@ class Jumps:
         self._wait = 0
         self._change = np.inf  # before the last jump
 
-    def note(self, before: list[Family], after: list[Family], tables: Tables, step: float, info: SweepInfo) -> None:
-        """Remember a sweep that was not undone; where messages were shortened, it shows nothing about the way."""
+    def note(
+        self, before: list[Family], after: list[Family], tables: Tables, step: float, info: SweepInfo, nats: Nats
+    ) -> None:
+        """Remember a sweep that was not undone; where messages were shortened, it shows nothing about the way.
+
+        `nats` is what the sweep moved every entry by.
+        """
         if not self._enabled:
             return
         if info.n_shortened:
             self._pairs.clear()
         else:
-            self._pairs.append(_Pair(before, after, tables.snapshot(copy=False), step, info.change))
+            self._pairs.append(_Pair(before, after, tables.snapshot(copy=False), step, info.change, nats))
         self._since += 1
         self._wait = max(self._wait - 1, 0)
 
@@ -110,7 +118,8 @@ def _that_moved_most(pair: _Pair) -> list[np.ndarray | None]:
     """The entries of every belief from which weights are found; None for all of them."""
     if sum(b.size for b in pair.after) <= _ENTRIES:
         return [None] * len(pair.after)
-    nats = [np.nan_to_num(b.kl(a), nan=np.inf).ravel() for a, b in zip(pair.before, pair.after, strict=True)]
+    moved = zip(pair.nats, pair.after, strict=True)
+    nats = [np.zeros(b.size) if n is None else np.nan_to_num(n, nan=np.inf).ravel() for n, b in moved]
     every = np.concatenate(nats)
     least = np.partition(every, len(every) - _ENTRIES)[len(every) - _ENTRIES]
     return [np.flatnonzero(one >= least) for one in nats]
@@ -137,7 +146,7 @@ def _weights(moves: list[np.ndarray]) -> np.ndarray | None:
     for first in range(f.shape[1] - _LEAST_MOVES + 1):  # moves that are all alike add only noise
         last = f[:, first:]
         # as differences from each move to the next: nothing is squared, so that slow ways show beside fast ones
-        share = np.asarray(np.linalg.lstsq(np.diff(last, axis=1), last[:, -1], rcond=_RIDGE)[0], dtype=float)
+        share = least_squares(last[:, 1:] - last[:, :-1], last[:, -1], _RIDGE)
         weights = np.append(share, 1.0) - np.append(0.0, share)
         if np.abs(weights).max() <= _LARGEST:
             return np.append(np.zeros(first), weights)

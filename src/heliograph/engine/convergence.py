@@ -14,7 +14,7 @@ import numpy as np
 from heliograph.families import Family
 from heliograph.graph.records import Node
 
-__all__ = ["Motion", "drifting", "motion", "still_to_go"]
+__all__ = ["Motion", "Nats", "drifting", "motion", "still_to_go"]
 
 _ROUNDING = 1e-13  # nats: a change this small is the rounding of the messages and shows no rate
 _STEADY = 2.25  # the change of two sweeps over that of one, above which a belief goes on in one direction (4: evenly)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from heliograph.families import Family
+from heliograph.numerics.least_squares import least_squares
 
 __all__ = ["Heading", "distance_ahead"]
 
@@ -59,15 +60,16 @@ def distance_ahead(where: np.ndarray) -> float:
         Of every state, (n, 2 m): the means of all entries, each in units of its standard deviation, then the logs of the
         standard deviations.
     """
-    moves = np.diff(where, axis=0)
+    moves = where[1:] - where[:-1]
     if not np.isfinite(moves).all():
         return np.inf
     weights = _weights(moves, where.shape[1] // 2)
     gap = (
         np.cumsum(weights[:-1]) @ moves[len(moves) - len(weights) + 1 :]
     )  # from the extrapolated place to the last state
-    mean, log = np.split(gap, 2)
-    return float(np.max(0.5 * mean**2 + log**2, initial=0.0))
+    half = len(gap) // 2
+    mean, log = gap[:half], gap[half:]
+    return float((0.5 * mean**2 + log**2).max(initial=0.0))
 
 
 def _weights(moves: np.ndarray, n_entries: int) -> np.ndarray:
@@ -85,8 +87,11 @@ def _weights(moves: np.ndarray, n_entries: int) -> np.ndarray:
         last_moves = np.abs(stacked[-1])
         least = np.partition(last_moves, len(last_moves) - _COLUMNS)[len(last_moves) - _COLUMNS]
         stacked = stacked[:, last_moves >= least]
-    share = np.asarray(np.linalg.lstsq(np.diff(stacked, axis=0).T, stacked[-1], rcond=_RIDGE)[0], dtype=float)
-    return np.append(share, 1.0) - np.append(0.0, share)
+    weights = np.zeros(last)
+    weights[:-1] = least_squares((stacked[1:] - stacked[:-1]).T, stacked[-1], _RIDGE)
+    weights[1:] -= weights[:-1].copy()
+    weights[-1] += 1.0
+    return weights
 
 
 def _coordinates(beliefs: Sequence[Family]) -> tuple[np.ndarray, np.ndarray]:

@@ -153,7 +153,7 @@ class Run:
             self._undo()
         else:
             self._retreat.note(kept, self._before, pace.step, change)
-            self._jumps.note(self._before, beliefs, self.tables, pace.step, info)
+            self._jumps.note(self._before, beliefs, self.tables, pace.step, info, moved.nats)
             if not jumped and pace.note(change, lambda n: drifting(beliefs, self._before, self._judged, n)):
                 self._judged = beliefs
             self._older, self._before, self._last = self._before, beliefs, moved
