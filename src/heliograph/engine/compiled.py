@@ -28,6 +28,9 @@ class CompiledModel(NamedTuple):
     met: frozenset[
         int
     ]  # nodes of blocks that other factors touch: when their beliefs have settled, so has the joint one
+    blocks: tuple[BlockPlate, ...]  # the Gaussian blocks
+    joint_tasks: tuple[Task, ...]  # what blocks send in a sweep
+    learning_plates: tuple[int, ...]  # the positions of the plates whose messages are learned
 
     def send(self, exchange: Exchange, task: Task, damping: float = 0.0, rows: Rows = None) -> None:
         """Send one direction of one plate."""
@@ -38,21 +41,6 @@ class CompiledModel(NamedTuple):
         """The number of messages of black boxes in a sweep, all directions counted."""
         tasks = (*self.schedule.once, *self.schedule.sweep) or self.schedule.final
         return sum(self.plates[t.plate].n_learned for t in tasks)
-
-    @property
-    def learning_plates(self) -> list[int]:
-        """The positions of the plates whose messages are learned."""
-        return [k for k, plate in enumerate(self.plates) if plate.n_learned]
-
-    @property
-    def blocks(self) -> list[BlockPlate]:
-        """The Gaussian blocks."""
-        return [p for p in self.plates if isinstance(p, BlockPlate)]
-
-    @property
-    def joint_tasks(self) -> list[Task]:
-        """What blocks send in a sweep."""
-        return [t for t in self.schedule.sweep if self.graph.plates[t.plate].edges[t.to].joint]
 
     def watched(self) -> list[Node]:
         """The nodes whose beliefs show whether the run has settled: the user's, or all where none is the user's."""
@@ -90,8 +78,11 @@ def compile_model(graph: Graph, structure: str = "auto", budget: float = 2.0) ->
     met = {
         k for k in met if graph.nodes[k].family.gaussian
     }  # only differences of Gaussians can move while all else has settled
-    met -= {k for kind in plates if isinstance(kind, BlockPlate) for k in _implied(graph, kind, late | hidden)}
-    return CompiledModel(graph, plates, schedule, late, hidden, frozenset(met))
+    blocks = tuple(p for p in plates if isinstance(p, BlockPlate))
+    met -= {k for kind in blocks for k in _implied(graph, kind, late | hidden)}
+    joint_tasks = tuple(t for t in schedule.sweep if graph.plates[t.plate].edges[t.to].joint)
+    learning = tuple(k for k, plate in enumerate(plates) if plate.n_learned)
+    return CompiledModel(graph, plates, schedule, late, hidden, frozenset(met), blocks, joint_tasks, learning)
 
 
 def _implied(graph: Graph, kind: BlockPlate, unseen: frozenset[int]) -> frozenset[int]:

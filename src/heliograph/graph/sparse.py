@@ -29,6 +29,6 @@ def connected_parts(n: int, a: np.ndarray, b: np.ndarray, *, strongly: bool = Fa
     >>> connected_parts(4, np.array([0, 2]), np.array([1, 1]))
     array([0, 0, 0, 1], dtype=int32)
     """
-    links = scipy.sparse.csr_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(n, n))
+    links = scipy.sparse.csr_array((np.ones(len(a)), (a, b)), shape=(n, n))
     _, part = connected_components(links, directed=strongly, connection="strong" if strongly else "weak")
     return np.asarray(part)

@@ -17,8 +17,9 @@ __all__ = ["one_blas_thread"]
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # listing the loaded libraries costs milliseconds, so it happens once
+def _libraries() -> list[Any]:
+    """The BLAS libraries that are loaded; listing them costs milliseconds, so it happens once."""
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
 
 
 class _Pinned:
@@ -27,20 +28,22 @@ class _Pinned:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.depth = 0
-        self.limit: Any = None
+        self.before: list[tuple[Any, int]] = []  # libraries with several threads, and how many
 
     def __enter__(self) -> None:
         with self.lock:
             self.depth += 1
             if self.depth == 1:
-                self.limit = _controller().limit(limits=1, user_api="blas")
-                self.limit.__enter__()
+                self.before = [(blas, n) for blas in _libraries() if (n := blas.get_num_threads()) > 1]
+                for blas, _ in self.before:
+                    blas.set_num_threads(1)
 
     def __exit__(self, *error: object) -> None:
         with self.lock:
             self.depth -= 1
             if self.depth == 0:
-                self.limit.__exit__(*error)
+                for blas, n in self.before:
+                    blas.set_num_threads(n)
 
 
 _PINNED = _Pinned()  # the number of threads belongs to the process, so there is one

@@ -55,6 +55,8 @@ def with_products(graph: Graph) -> Graph:
 
     This much is joint in a factorised model, too, whatever it costs: n rows that share a vector send it one message.
     """
+    if not any(is_product(graph, plate) for plate in graph.plates):
+        return graph
     blocks = [replace(b, alone=True) for b in find_blocks(graph, is_product)]
     return _with_factors(graph, [_factor(graph, b, _AT_ANY_PRICE) for b in blocks])
 
