@@ -11,6 +11,7 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.families.gaussian import Gaussian
+from heliograph.families.symmetric import checked, inverted
 from heliograph.numerics.checks import as_real, short
 from heliograph.numerics.logarithms import LOG_2PI
 from heliograph.numerics.triangular import cholesky, gram, inverse_of_lower, log_diagonal, times, transposed_times
@@ -28,7 +29,13 @@ class MultivariateGaussian(Family):
     MultivariateGaussian(mean [2., 2.], variance [0.5, 0.5])
     """
 
-    __slots__ = ("_covariance", "_factor", "_half", "_mean")  # each kept once computed: a value does not change
+    __slots__ = (
+        "_covariance",
+        "_factor",
+        "_half",
+        "_mean",
+        "_root",
+    )  # each kept once computed: a value does not change
     gaussian = True
     ranks = (1, 2)
     point_rank = 1
@@ -36,6 +43,7 @@ class MultivariateGaussian(Family):
     statistics = ("x", "x x'")
 
     _factor: tuple[np.ndarray, np.ndarray]  # where the precision is positive definite, and its Cholesky factor
+    _root: tuple[np.ndarray, ...]
     _half: np.ndarray  # the inverse of the Cholesky factor, so covariance = half' half
     _mean: np.ndarray
     _covariance: np.ndarray
@@ -53,16 +61,20 @@ class MultivariateGaussian(Family):
                 f"a MultivariateGaussian with a mean of shape {mean.shape} needs a {name} that ends in two axes of the "
                 f"mean's length, not one of shape {matrix.shape}"
             )
-        matrix, lower = _checked(matrix, name)
         if precision is None:
-            half = inverse_of_lower(lower)
-            matrix, shift = gram(half), transposed_times(half, times(half, mean))
+            matrix, *root = inverted(matrix, name)
+            shift = transposed_times(root[1], times(root[1], mean))
+            kept = "_root", tuple(root)
         else:
+            matrix, lower = checked(np.array(matrix), name)
             shift = times(matrix, mean)
+            kept = "_factor", (np.ones(matrix.shape[:-2], dtype=bool), lower)
         shape, d = shift.shape[:-1], shift.shape[-1]
         if matrix.shape[:-2] != shape:
-            matrix = np.array(np.broadcast_to(matrix, (*shape, d, d)))
+            self._init((shift, np.array(np.broadcast_to(matrix, (*shape, d, d)))))
+            return
         self._init((shift, matrix))
+        object.__setattr__(self, *kept)
 
     # ---- making -------------------------------------------------------------------------------------------------
     @classmethod
@@ -89,6 +101,22 @@ class MultivariateGaussian(Family):
         """The member with this mean, and this covariance (or, without correlation, these variances)."""
         mean, variance = np.asarray(mean, dtype=float), np.asarray(variance, dtype=float)
         return cls(mean, variance) if variance.ndim > mean.ndim else cls.from_mean_variance(mean, variance)
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> Self:
+        """The same distributions in a plate of another shape, with what was computed of them."""
+        made = super().reshape(*shape)
+        matrix = made.naturals[1].shape
+        if hasattr(self, "_root"):
+            object.__setattr__(made, "_root", tuple(a.reshape(matrix) for a in self._root))
+        if hasattr(self, "_factor"):
+            good, lower = self._factor
+            object.__setattr__(made, "_factor", (good.reshape(made.shape), lower.reshape(matrix)))
+        return made
+
+    @property
+    def root(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Triangular matrices R with ``covariance = R R'``, and their inverses, where it was made of covariances."""
+        return getattr(self, "_root", None)
 
     # ---- reading ------------------------------------------------------------------------------------------------
     @property
@@ -128,7 +156,7 @@ class MultivariateGaussian(Family):
     @property
     def proper(self) -> np.ndarray:
         """Where the precision is positive definite, or the entry is a point mass."""
-        soft = self.cholesky()[0]
+        soft = np.ones(self.shape, dtype=bool) if self.root is not None else self.cholesky()[0]
         return soft if self.point is None else soft | self.is_point
 
     @property
@@ -260,21 +288,3 @@ def _kl_of_one(a: MultivariateGaussian, b: MultivariateGaussian) -> float:
     white = (a.mean - b.mean).reshape(d) @ lower2
     log_ratio = np.log(lower1.diagonal() / lower2.diagonal()).sum()
     return max(float(0.5 * (np.vdot(r, r) - d + white @ white) + log_ratio), 0.0)
-
-
-def _checked(matrix: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix made symmetric to the last bit, and its Cholesky factor, or the sentence that says why not."""
-    if not np.isfinite(matrix).all():
-        raise ModelError(f"the {name} of a MultivariateGaussian has entries that are not finite")
-    transposed = np.swapaxes(matrix, -1, -2)
-    # 1e-8 of the largest entry: more than any rounding of an honest computation, less than any mistake
-    if np.abs(matrix - transposed).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
-        raise ModelError(f"the {name} of a MultivariateGaussian must be symmetric; use (m + m.T) / 2 if it nearly is")
-    matrix = 0.5 * (matrix + transposed)
-    good, lower = cholesky(matrix)
-    if not good.all():
-        raise ModelError(
-            f"the {name} of a MultivariateGaussian must be positive definite, and its smallest eigenvalue is "
-            f"{np.linalg.eigvalsh(matrix).min():.3g}; add to its diagonal, or drop the directions without variance"
-        )
-    return matrix, lower

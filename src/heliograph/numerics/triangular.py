@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from scipy.linalg.lapack import dpotrf, dtrtri  # type: ignore[attr-defined]
+from scipy.linalg.lapack import dlauum, dpotrf, dtrtri  # type: ignore[attr-defined]
 
 __all__ = [
     "cholesky",
     "gram",
+    "gram_of_lower",
     "inverse_of_lower",
     "inverse_of_upper",
     "known_part",
@@ -95,6 +96,17 @@ def gram(half: np.ndarray) -> np.ndarray:
         return (flat.T @ flat).reshape(half.shape)  # NumPy sees the transpose and computes one triangle only
     gram = np.swapaxes(half, -1, -2) @ half
     return 0.5 * (gram + np.swapaxes(gram, -1, -2))
+
+
+def gram_of_lower(half: np.ndarray) -> np.ndarray:
+    """``half' half`` of lower-triangular matrices, symmetric to the last bit; of a large one in a third of the multiplications."""
+    d = half.shape[-1]
+    if half.size != d * d or d < _LARGE:
+        return gram(half)
+    upper, _ = dlauum(half.reshape(d, d).T, lower=0)  # zeros below the diagonal, as in what it was given
+    whole = upper + upper.T
+    whole[np.diag_indices(d)] *= 0.5
+    return whole.reshape(half.shape)
 
 
 def times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:

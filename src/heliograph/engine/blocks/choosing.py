@@ -71,9 +71,9 @@ def system_for(
     highest = max((float(k.weight.max(initial=1.0)) for k in known), default=1.0)
     spread = highest / min((float(k.weight.min(initial=1.0)) for k in known), default=1.0)
     wanted = (rows, *(r for r, _ in vectors))
-    entries = sum(r.sparse.nnz + sum(x.size for x, _ in r.dense) for r in wanted)
+    entries = sum(r.n_entries + sum(x.size for x, _ in r.dense) for r in wanted)
     dense_cost = 2.0 * n * (n**2 + entries) / _DENSE_SPEED  # a factorisation, and its root times every row
-    if n <= _SMALL or not any(r.sparse.nnz for r in (*wanted, *(k.rows for k in known))):
+    if n <= _SMALL or not any(r.n_entries for r in (*wanted, *(k.rows for k in known))):
         return DenseSystem(known, rows, n_sites, vectors)
     full = any(len(columns) == n for r in (*wanted, *(k.rows for k in known)) for _, columns in r.dense)
     if n < 3000 and (

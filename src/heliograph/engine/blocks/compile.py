@@ -42,6 +42,7 @@ from heliograph.factors import (
 )
 from heliograph.families import Family, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
+from heliograph.numerics.triangular import times, transposed_times
 
 __all__ = ["find_blocks"]
 
@@ -275,15 +276,17 @@ class _Compiler:
         shift, precision = message.naturals
         if isinstance(message, Gaussian):
             self.known.append(Known(shifted(rows, -shift / precision), precision))
-        else:
-            assert isinstance(message, MultivariateGaussian)
-            mean = np.linalg.solve(precision, shift[..., None])[..., 0] if shift.any() else shift
-            good, lower = message.cholesky()  # the check that it is proper computed them
-            self._write_vectors(shifted(rows, -mean.reshape(-1)), precision, lower if good.all() else None)
+        elif isinstance(message, MultivariateGaussian):
+            mean = shift
+            if shift.any() and message.root is not None:
+                mean = times(message.root[0], transposed_times(message.root[0], shift))
+            elif shift.any():
+                mean = np.linalg.solve(precision, shift[..., None])[..., 0]
+            self._write_vectors(shifted(rows, -mean.reshape(-1)), precision, message)
 
-    def _write_vectors(self, rows: Rows, precision: np.ndarray, lower: np.ndarray | None = None) -> None:
-        """Vectors around 0 of a known precision matrix, with its Cholesky factors where they are at hand."""
-        known, log_constant = whitened(rows, precision, lower)
+    def _write_vectors(self, rows: Rows, precision: np.ndarray, prior: MultivariateGaussian | None = None) -> None:
+        """Vectors around 0 of a known precision matrix; `prior` is the same as a message on them."""
+        known, log_constant = whitened(rows, precision, prior)
         self.known.append(known)
         self.log_constant += log_constant
 

@@ -14,9 +14,10 @@ import scipy.linalg as sl
 from scipy.linalg.lapack import dpotrf  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
+from heliograph.engine.blocks.csr import empty
 from heliograph.engine.blocks.gram import gram_of
 from heliograph.engine.blocks.records import Known, joined_known, known_log_density
-from heliograph.engine.blocks.rows import Rows, empty, image, over, pull, take
+from heliograph.engine.blocks.rows import Rows, image, over, pull, take
 from heliograph.engine.blocks.short import short_rows
 from heliograph.engine.blocks.system import Error, Sites
 from heliograph.engine.blocks.vectors import DenseVectors
@@ -43,6 +44,7 @@ class Solution(NamedTuple):
     # shift, precision and U with U'U the precision, where these are exact
     factored: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     lost: float = 1.0  # the largest precision over what is left of it when the other scalars are known
+    prior: MultivariateGaussian | None = None  # the belief as a message, where nothing else is known
 
 
 class DenseSystem:
@@ -63,6 +65,7 @@ class DenseSystem:
         self.sites = self.shown if n_sites == len(rows) else laid_out(self.site_rows)
         self.vectors = tuple(DenseVectors(r, d) for r, d in vectors)
         n = rows.n_columns
+        self._prior: MultivariateGaussian | None = None  # what is known without sites, where that is one message
         self.precision, self.shift = np.zeros((n, n)), np.zeros(n)
         for part in known:
             if part.rows.in_order:  # a prior around 0 without correlations
@@ -76,12 +79,16 @@ class DenseSystem:
                 whole = len(at) == n and bool((at == np.arange(n)).all())
                 self.precision[... if whole else np.ix_(at, at)] += part.gram[1]
                 self.shift += pull(part.rows, value)
+                self._prior = part.prior if whole and len(known) == 1 else None
         self._gram = gram_of(self.sites)
         self._short = short_rows(self.shown)
 
     def solve(self, sites: Sites) -> Solution | None:
         """The joint belief under the sites; None where it is not a distribution."""
         tau = sites.tau
+        silent = sites.fixed is None and not (sites.vectors or tau.any() or sites.shift.any())
+        if silent and self._prior is not None and self._prior.root is not None:
+            return _of_prior(self._prior, self._prior.root[0][0])
         q, b = self.precision.copy(), self.shift.copy()
         if len(tau):
             self._gram.add(q, b, tau, sites.shift - tau * self.sites.constant)
@@ -116,6 +123,8 @@ class DenseSystem:
 
     def whole(self, rows: Rows, solution: Solution) -> MultivariateGaussian | None:
         """The joint belief of `rows` if they are exactly the base scalars in their order, else None."""
+        if solution.prior is not None and rows.in_order:
+            return solution.prior
         if solution.factored is None or not rows.in_order:
             return None
         return factored_gaussian(*solution.factored, solution.root, solution.mean)
@@ -157,13 +166,20 @@ class DenseSystem:
         return known_log_density(self.known, solution.mean) + 0.5 * (solution.n_free * LOG_2PI - solution.log_det)
 
 
+def _of_prior(prior: MultivariateGaussian, root: np.ndarray) -> Solution:
+    """The belief before any site says anything, where a prior has a root R of its covariance: nothing is solved."""
+    shift = prior.naturals[0][0]
+    mean = root @ (root.T @ shift) if shift.any() else np.zeros(len(shift))
+    return Solution(mean, root, -2 * float(np.log(root.diagonal()).sum()), len(shift), prior=prior)
+
+
 def laid_out(rows: Rows) -> Rows:
     """Rows as one dense matrix, where that is small."""
     n, n_columns = len(rows), rows.n_columns
-    largest = max(_LARGEST, 2 * rows.sparse.nnz)  # a sparse matrix that is half full takes more memory than a dense one
-    if not n or n * n_columns > largest or not (rows.sparse.nnz or len(rows.dense) > 1):
+    largest = max(_LARGEST, 2 * rows.n_entries)  # a sparse matrix that is half full takes more memory than a dense one
+    if not n or n * n_columns > largest or not (rows.n_entries or len(rows.dense) > 1):
         return rows
-    if rows.sparse.nnz < 0.05 * n * n_columns and n_columns > 64 and not rows.dense:
+    if rows.n_entries < 0.05 * n * n_columns and n_columns > 64 and not rows.dense:
         return rows
     whole = rows.sparse.toarray()
     for x, columns in rows.dense:
@@ -173,7 +189,7 @@ def laid_out(rows: Rows) -> Rows:
 
 def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of the rows."""
-    if not rows.sparse.nnz and len(rows.dense) == 1:
+    if not rows.n_entries and len(rows.dense) == 1:
         x, columns = rows.dense[0]
         whole = len(columns) == rows.n_columns
         root = solution.root if whole else _root_of(solution.root, columns)
@@ -181,7 +197,7 @@ def moments(rows: Rows, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
         return rows.constant + mean, variance
     mean = rows.constant + image(rows, solution.mean)
     variance = np.zeros(len(rows))
-    if not rows.sparse.nnz and not rows.dense:
+    if not rows.n_entries and not rows.dense:
         return mean, variance
     step = max(1, _CHUNK // max(1, rows.n_columns))
     for start in range(0, len(rows), step):

@@ -30,7 +30,7 @@ def gram_of(rows: Rows) -> Gram:
     """Choose the cheaper of two ways: pairs of entries with known places where rows are short, else products of matrices."""
     length = np.diff(rows.sparse.indptr)
     n_pairs = int((length**2).sum())
-    short = n_pairs <= min(_MOST_PAIRS, _LONGEST * rows.sparse.nnz)
+    short = n_pairs <= min(_MOST_PAIRS, _LONGEST * rows.n_entries)
     return _Pairs(rows) if short and not rows.dense else _Products(rows)
 
 

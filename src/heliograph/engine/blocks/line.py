@@ -33,7 +33,7 @@ def line_solver(
     if vectors or not n:
         return None
     diagonal, beside = np.zeros(n), np.zeros(n - 1)
-    for part, weight, _ in known:
+    for part, weight, *_ in known:
         links = _links(part)
         if links is None:
             return None

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from heliograph.engine.blocks.csr import compressed
 from heliograph.engine.blocks.records import Block, Known
-from heliograph.engine.blocks.rows import Rows, add, apply, compressed, joined, scale, take
+from heliograph.engine.blocks.rows import Rows, add, apply, joined, scale, take
 
 __all__ = ["Fold", "entries_at", "fold_of", "private_nodes", "without_private"]
 
@@ -40,7 +40,7 @@ def private_nodes(block: Block, candidates: Iterable[int], site_rows: Rows) -> l
     n = block.n_columns
     in_sites, in_known = np.bincount(site_rows.sparse.indices, minlength=n), np.zeros(n, dtype=int)
     solved_for = np.zeros(n, dtype=bool)  # scalars that some row can be solved for
-    for rows, _, _ in block.known:
+    for rows, *_ in block.known:
         s = rows.sparse
         in_known += np.bincount(s.indices, minlength=n)
         solved_for[s.indices[s.data != 0]] = True
@@ -52,7 +52,7 @@ def private_nodes(block: Block, candidates: Iterable[int], site_rows: Rows) -> l
     place = np.full(n, -1)
     for k in chosen:
         place[block.base[k]] = k
-    for rows, _, _ in block.known:  # of two that share a row only one can be solved for
+    for rows, *_ in block.known:  # of two that share a row only one can be solved for
         row, node, _ = entries_at(rows, place)
         shared = np.bincount(row, minlength=len(rows))[row] > 1
         chosen = [k for k in chosen if k not in set(node[shared].tolist())]
@@ -72,7 +72,7 @@ def fold_of(block: Block, nodes: list[int], site_rows: Rows) -> Fold:
     known: list[Known] = []
     solved: list[Rows] = []
     order = np.zeros(0, dtype=int)
-    for rows, weight, gram in block.known:
+    for rows, weight, gram, _ in block.known:
         row, column, value = entries_at(rows, place)
         scales[column], variance[column] = 1.0 / value, 1.0 / weight[row]
         order = np.concatenate([order, column])
@@ -87,7 +87,8 @@ def fold_of(block: Block, nodes: list[int], site_rows: Rows) -> Fold:
     back[order] = np.arange(p)
     rests = scale(take(joined(solved, n_left), back), -scales)
     site, column, value = entries_at(site_rows, place)
-    spread = sp.csr_array((value, (site, column)), shape=(len(site_rows), p))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(site, minlength=len(site_rows)))])
+    spread = compressed(value, column, ends, (len(site_rows), p))
     rows = add(without_private(site_rows, number, n_left), apply(spread, rests))
     reader, weight = np.empty(p, dtype=int), np.empty(p)
     reader[column], weight[column] = site, value * scales[column]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.blocks.rows import Rows, image, joined, over, pull
+from heliograph.families import MultivariateGaussian
 from heliograph.numerics.logarithms import LOG_2PI
 
 __all__ = ["Block", "Known", "components", "joined_known", "known_log_density", "known_log_density_at", "known_shift"]
@@ -22,6 +23,8 @@ class Known(NamedTuple):
     weight: np.ndarray  # (n,) precisions
     # scalars (k,) and ``A' diag(weight) A`` over them, where it was computed already
     gram: tuple[np.ndarray, np.ndarray] | None = None
+    # the rows as one message on these scalars, where they are that
+    prior: MultivariateGaussian | None = None
 
 
 def joined_known(known: Sequence[Known], n_columns: int) -> Known:
@@ -35,7 +38,7 @@ def joined_known(known: Sequence[Known], n_columns: int) -> Known:
 def known_shift(known: Sequence[Known], n_columns: int) -> np.ndarray:
     """The information ``A' diag(weight) (0 - constant)`` of the rows of known weight."""
     total = np.zeros(n_columns)
-    for rows, weight, _ in known:
+    for rows, weight, *_ in known:
         if rows.constant.any():
             total -= pull(rows, weight * rows.constant)
     return total
@@ -44,7 +47,7 @@ def known_shift(known: Sequence[Known], n_columns: int) -> np.ndarray:
 def known_log_density(known: Sequence[Known], mean: np.ndarray) -> float:
     """``log`` density of the rows of known weight at values of the base scalars."""
     total = 0.0
-    for rows, weight, _ in known:
+    for rows, weight, *_ in known:
         gap = rows.constant + image(rows, mean)
         total += 0.5 * float(np.log(weight).sum() - len(gap) * LOG_2PI - (weight * gap) @ gap)
     return total
@@ -53,7 +56,7 @@ def known_log_density(known: Sequence[Known], mean: np.ndarray) -> float:
 def known_log_density_at(known: Sequence[Known], values: np.ndarray) -> np.ndarray:
     """As `known_log_density`, at draws (N, S) of the base scalars."""
     total = np.zeros(values.shape[1])
-    for rows, weight, _ in known:
+    for rows, weight, *_ in known:
         gap = over(rows, values) + rows.constant[:, None]
         total += 0.5 * (float(np.log(weight).sum() - len(gap) * LOG_2PI) - weight @ gap**2)
     return total

@@ -7,7 +7,6 @@ their own. Short rows are sparse; the rows of a long ``X @ w`` keep X as it was 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,16 +15,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from heliograph.engine.blocks.csr import compressed, empty, even, even_length, stacked
+
 __all__ = [
     "Rows",
     "add",
     "apply",
     "base",
-    "compressed",
     "constants",
-    "empty",
     "image",
-    "is_base",
     "joined",
     "minus",
     "over",
@@ -37,8 +35,8 @@ __all__ = [
 ]
 
 _SHORT = 8  # entries of a row up to which it is kept sparse
+_KEPT = 2048  # base scalars up to which the rows that are all of them are kept for the next block
 _FEW = 32  # rows up to which they are kept sparse whatever their length (a small matrix in a long chain)
-_SMALL = 2048  # rows up to which SciPy's checks of a matrix take longer than its use
 _SPARSE = 0.1  # share of entries that are not zero, below which a given matrix is kept sparse
 
 
@@ -58,31 +56,28 @@ class Rows:
         """The number of base scalars."""
         return self.sparse.shape[1]
 
+    @property
+    def n_entries(self) -> int:
+        """The number of sparse entries."""
+        return len(self.sparse.data)
+
+    @cached_property
+    def length(self) -> int:
+        """The number of sparse entries of every row, where it is the same and not large; otherwise 0."""
+        return even_length(self.sparse)
+
+    @cached_property
+    def is_base(self) -> bool:
+        """Whether every row is one base scalar as it is."""
+        s = self.sparse
+        plain = not self.dense and len(s.data) == len(self) and not self.constant.any()
+        return bool(plain and (s.data == 1.0).all() and (s.indptr == np.arange(len(self) + 1)).all())
+
     @cached_property
     def in_order(self) -> bool:
         """Whether the rows are all base scalars, each as it is, in their order."""
-        every = len(self) == self.n_columns and is_base(self)
+        every = len(self) == self.n_columns and self.is_base
         return every and bool((self.sparse.indices == np.arange(len(self))).all())
-
-
-def compressed(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, shape: tuple[int, int]) -> Any:
-    """A CSR matrix of arrays that are known to fit."""
-    if shape[0] > _SMALL:
-        return sp.csr_array((data, columns, ends), shape=shape)
-    made = copy.copy(_template(*shape))
-    made.data, made.indices, made.indptr = data, columns.astype(np.int32, copy=False), ends.astype(np.int32, copy=False)
-    return made
-
-
-@lru_cache(maxsize=256)
-def _template(n: int, n_columns: int) -> Any:
-    """A CSR matrix without entries that is only ever asked for its shape, because SciPy caches answers in the matrix."""
-    return sp.csr_array((n, n_columns))
-
-
-def empty(n: int, n_columns: int) -> Any:
-    """A CSR matrix without an entry."""
-    return compressed(np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(n + 1, dtype=np.int32), (n, n_columns))
 
 
 def constants(values: np.ndarray, n_columns: int) -> Rows:
@@ -95,11 +90,11 @@ def base(columns: np.ndarray, n_columns: int, known: np.ndarray | None = None) -
     """Base scalars as they are; where a column is -1 the row is the known value."""
     columns = np.asarray(columns, dtype=np.int32).reshape(-1)
     n = len(columns)
-    if 0 < n == n_columns <= _SMALL and (columns == np.arange(n)).all():
+    if 0 < n == n_columns <= _KEPT and (columns == np.arange(n)).all():
         return _kept_base(n)
     free = columns >= 0
     if free.all():
-        return Rows(_even(np.ones((n, 1)), columns[:, None], n_columns), (), np.zeros(n))
+        return Rows(even(np.ones((n, 1)), columns[:, None], n_columns), (), np.zeros(n))
     indptr = np.concatenate([[0], np.cumsum(free)])
     sparse = compressed(np.ones(int(free.sum())), columns[free], indptr, (n, n_columns))
     constant = np.zeros(n) if known is None else np.where(free, 0.0, np.asarray(known, dtype=float).reshape(-1))
@@ -109,7 +104,7 @@ def base(columns: np.ndarray, n_columns: int, known: np.ndarray | None = None) -
 @lru_cache(maxsize=64)
 def _kept_base(n: int) -> Rows:
     """All base scalars in their order."""
-    sparse, constant = _even(np.ones((n, 1)), np.arange(n, dtype=np.int32)[:, None], n), np.zeros(n)
+    sparse, constant = even(np.ones((n, 1)), np.arange(n, dtype=np.int32)[:, None], n), np.zeros(n)
     for a in (sparse.data, sparse.indices, sparse.indptr, constant):
         a.flags.writeable = False
     return Rows(sparse, (), constant)
@@ -119,11 +114,14 @@ def take(rows: Rows, index: np.ndarray | None) -> Rows:
     """Some rows, in the order of `index`; None: all of them."""
     if index is None or (len(index) == len(rows) and bool((index == np.arange(len(index))).all())):
         return rows
-    s, k = rows.sparse, _length(rows)
+    s, k = rows.sparse, rows.length
     if k:
-        sparse = _even(s.data.reshape(-1, k)[index], s.indices.reshape(-1, k)[index], s.shape[1])
+        sparse = even(s.data.reshape(-1, k)[index], s.indices.reshape(-1, k)[index], s.shape[1])
     else:
-        sparse = s[index]
+        first, last = s.indptr[:-1][index], s.indptr[1:][index]
+        ends = np.concatenate([[0], np.cumsum(last - first)])
+        at = np.arange(ends[-1]) + np.repeat(first - ends[:-1], last - first)
+        sparse = compressed(s.data[at], s.indices[at], ends, (len(index), s.shape[1]))
     return Rows(sparse, tuple((x[index], columns) for x, columns in rows.dense), rows.constant[index])
 
 
@@ -132,7 +130,7 @@ def scale(rows: Rows, factor: np.ndarray | float) -> Rows:
     s = rows.sparse
     each = factor if isinstance(factor, float) else np.repeat(factor, np.diff(s.indptr))
     beside = factor if isinstance(factor, float) else np.reshape(factor, (-1, 1))
-    sparse = compressed(s.data * each, s.indices, s.indptr, s.shape) if s.nnz else s
+    sparse = compressed(s.data * each, s.indices, s.indptr, s.shape) if len(s.data) else s
     return Rows(sparse, tuple((beside * x, c) for x, c in rows.dense), factor * rows.constant)
 
 
@@ -155,26 +153,12 @@ def add(a: Rows, b: Rows) -> Rows:
 
 def _sum(a: Rows, b: Rows) -> Any:
     s, t = a.sparse, b.sparse
-    if not s.nnz or not t.nnz:
-        return s if s.nnz else t
-    if _length(a) == _length(b) == 1 and not (s.indices == t.indices).any():  # x[i] - x[j], without SciPy's merging
+    if not len(s.data) or not len(t.data):
+        return s if len(s.data) else t
+    if a.length == b.length == 1 and not (s.indices == t.indices).any():  # x[i] - x[j], without SciPy's merging
         columns = np.stack([s.indices, t.indices], axis=1)
-        return _even(np.stack([s.data, t.data], axis=1), columns, s.shape[1])
+        return even(np.stack([s.data, t.data], axis=1), columns, s.shape[1])
     return s + t
-
-
-def _length(rows: Rows) -> int:
-    """The number of entries of every row, where it is the same and not large; otherwise 0."""
-    s, n = rows.sparse, len(rows)
-    k = s.nnz // n if n else 0
-    return k if 0 < k <= _SHORT and s.nnz == k * n and bool((np.diff(s.indptr) == k).all()) else 0
-
-
-def _even(data: np.ndarray, columns: np.ndarray, n_columns: int) -> Any:
-    """A CSR matrix from (n, k) coefficients and columns."""
-    n, k = data.shape
-    ends = np.arange(0, n * k + 1, k, dtype=columns.dtype)
-    return compressed(data.reshape(-1), columns.reshape(-1), ends, (n, n_columns))
 
 
 def minus(a: Rows, b: Rows) -> Rows:
@@ -184,7 +168,7 @@ def minus(a: Rows, b: Rows) -> Rows:
 
 def apply(matrix: Any, rows: Rows) -> Rows:
     """``matrix @ rows``, a dense or CSR matrix; a long dense one over many scalars stays dense."""
-    constant = np.asarray(matrix @ rows.constant).reshape(-1)
+    constant = np.asarray(matrix @ rows.constant).reshape(-1) if rows.constant.any() else np.zeros(matrix.shape[0])
     if not sp.issparse(matrix) and _worth_dense(matrix) and not rows.dense:
         nothing = empty(matrix.shape[0], rows.n_columns)
         if rows.in_order:
@@ -195,8 +179,22 @@ def apply(matrix: Any, rows: Rows) -> Rows:
         if identity and np.array_equal(part.indices, np.arange(len(columns))):
             return Rows(nothing, ((matrix, columns),), constant)
         return Rows(nothing, ((matrix @ part.toarray(), columns),), constant)
+    sparse = sp.csr_array(matrix)
+    if rows.in_order and not sp.issparse(matrix):
+        return Rows(sparse, (), constant)
     dense = tuple((np.asarray(matrix @ x), columns) for x, columns in rows.dense)
-    return Rows(sp.csr_array(sp.csr_array(matrix) @ rows.sparse), dense, constant)
+    return Rows(_product(sparse, rows), dense, constant)
+
+
+def _product(matrix: Any, rows: Rows) -> Any:
+    """``matrix @ rows.sparse``."""
+    k = even_length(matrix) if rows.length == 1 else 0
+    if 0 < k <= 2:  # sums of one or two multiples of scalars
+        at, s = matrix.indices, rows.sparse
+        columns = s.indices[at].reshape(-1, k)
+        if k == 1 or (columns[:, 0] != columns[:, 1]).all():
+            return even((matrix.data * s.data[at]).reshape(-1, k), columns, rows.n_columns)
+    return sp.csr_array(matrix @ rows.sparse)
 
 
 def _worth_dense(matrix: np.ndarray) -> bool:
@@ -211,7 +209,7 @@ def joined(parts: Sequence[Rows], n_columns: int) -> Rows:
         return constants(np.zeros(0), n_columns)
     if len(parts) == 1:
         return parts[0]
-    sparse = _stacked([p.sparse for p in parts], n_columns)
+    sparse = stacked([p.sparse for p in parts], n_columns)
     groups: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []  # columns, and the matrices of the parts on them
     for k, part in enumerate(parts):
         for x, columns in part.dense:
@@ -230,27 +228,21 @@ def joined(parts: Sequence[Rows], n_columns: int) -> Rows:
     return Rows(sparse, tuple(dense), np.concatenate([p.constant for p in parts]))
 
 
-def _stacked(parts: Sequence[Any], n_columns: int) -> Any:
-    """The rows of CSR matrices, one below the other."""
-    before = np.cumsum([0, *(s.nnz for s in parts)])
-    ends = [parts[0].indptr, *(s.indptr[1:] + start for s, start in zip(parts[1:], before[1:-1], strict=True))]
-    data, columns = np.concatenate([s.data for s in parts]), np.concatenate([s.indices for s in parts])
-    return compressed(data, columns, np.concatenate(ends), (sum(s.shape[0] for s in parts), n_columns))
-
-
 def image(rows: Rows, x: np.ndarray) -> np.ndarray:
-    """The values of the rows at base scalars x, without the constants."""
-    value = rows.sparse @ x if rows.sparse.nnz else np.zeros(len(rows))
+    """The values of the rows at base scalars x, without the constants; not to be written to."""
+    if rows.in_order:
+        return x
+    value = rows.sparse @ x if rows.n_entries else np.zeros(len(rows))
     for matrix, columns in rows.dense:
         value = value + matrix @ x[columns]
     return value
 
 
 def over(rows: Rows, matrix: np.ndarray, part: slice | None = None) -> np.ndarray:
-    """``A matrix`` for all rows or some of them, without the constants."""
+    """``A matrix`` for all rows or some of them, without the constants; not to be written to."""
     every = part is None or part == slice(0, len(rows))
-    if every and is_base(rows):
-        return matrix[rows.sparse.indices]
+    if every and rows.is_base:
+        return matrix if rows.in_order else matrix[rows.sparse.indices]
     value = (rows.sparse if every else rows.sparse[part]) @ matrix
     for x, columns in rows.dense:
         value = value + (x if every else x[part]) @ matrix[columns]
@@ -258,8 +250,10 @@ def over(rows: Rows, matrix: np.ndarray, part: slice | None = None) -> np.ndarra
 
 
 def pull(rows: Rows, value: np.ndarray) -> np.ndarray:
-    """``A' value``, over the base scalars."""
-    total = rows.sparse.T @ value if rows.sparse.nnz else np.zeros(rows.n_columns)
+    """``A' value``, over the base scalars; not to be written to."""
+    if rows.in_order:
+        return value
+    total = rows.sparse.T @ value if rows.n_entries else np.zeros(rows.n_columns)
     for x, columns in rows.dense:
         total[columns] += x.T @ value
     return total
@@ -271,10 +265,3 @@ def transposed(rows: Rows) -> np.ndarray:
     for x, columns in rows.dense:
         whole[columns] += x.T
     return whole
-
-
-def is_base(rows: Rows) -> bool:
-    """Whether every row is one base scalar as it is."""
-    s = rows.sparse
-    plain = not rows.dense and s.nnz == len(rows) and not rows.constant.any()
-    return bool(plain and (s.data == 1.0).all() and (s.indptr == np.arange(len(rows) + 1)).all())

@@ -70,16 +70,16 @@ def _cross(left: Rows, right: Rows, weight: np.ndarray) -> np.ndarray:
     """``A' diag(weight) B``."""
     n = left.n_columns
     total = np.zeros((n, n))
-    if right.sparse.nnz:
+    if right.n_entries:
         weighed = right.sparse.multiply(weight[:, None]).tocsr()
-        if left.sparse.nnz:
+        if left.n_entries:
             part = (left.sparse.T @ weighed).tocoo()
             total[part.coords[0], part.coords[1]] += part.data
         for x, columns in left.dense:
             total[columns] += x.T @ weighed
     for x, columns in right.dense:
         weighed = weight[:, None] * x
-        if left.sparse.nnz:
+        if left.n_entries:
             total[:, columns] += left.sparse.T @ weighed
         for y, others in left.dense:
             total[np.ix_(others, columns)] += y.T @ weighed
