@@ -219,3 +219,15 @@ def test_a_plate_of_known_signs_is_answered_as_its_rows_are_one_by_one_in_the_ge
     general = Positive().message("x", {"x": x.reshape(-1, 1), "y": y.reshape(-1, 1)})
     assert whole.precision == pytest.approx(general.precision.ravel(), rel=1e-12)
     assert whole.shift == pytest.approx(general.shift.ravel(), rel=1e-11)
+
+
+def test_a_long_plate_of_comparisons_with_rows_far_out_is_answered_like_short_ones():
+    rng = np.random.default_rng(3)
+    n = 9000
+    x, label = Gaussian(rng.normal(0.0, 2.0, n), rng.uniform(0.5, 2.0, n)), rng.random(n) < 0.5
+    whole = Positive().message("x", {"x": x, "y": Bernoulli(label * 1.0)})
+    some = np.argsort(np.where(label, x.mean, -x.mean))[:: n // 60]  # from far on the wrong side on
+    for k in some:
+        alone = Positive().belief("x", {"x": x[k], "y": Bernoulli(label[k] * 1.0)})  # one number goes another way
+        assert (x * whole)[k].mean == pytest.approx(alone.mean, rel=1e-11, abs=1e-12)
+        assert (x * whole)[k].variance == pytest.approx(alone.variance, rel=1e-11)

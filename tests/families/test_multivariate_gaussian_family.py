@@ -155,3 +155,34 @@ def test_a_vector_with_known_factors_is_the_one_that_is_factored_anew():
         lambda m: m.log_density(np.ones(5)),
     ):
         np.testing.assert_allclose(read(given), read(anew), rtol=1e-11, atol=1e-12)  # rounding of two factorisations
+
+
+def test_a_message_made_of_a_covariance_keeps_a_root_of_it_in_any_shape_and_no_other_message_has_one():
+    rng = np.random.default_rng(5)
+    spread = covariance(rng, (6,), 4)
+    message = MultivariateGaussian(rng.normal(size=(6, 4)), spread).reshape(2, 3)
+    root, inverse = message.root
+    assert root @ np.swapaxes(root, -1, -2) == pytest.approx(spread.reshape(2, 3, 4, 4), rel=1e-12)
+    assert inverse @ root == pytest.approx(np.broadcast_to(np.eye(4), (2, 3, 4, 4)), abs=1e-12)
+    assert message.proper.all() and message.proper.shape == (2, 3)
+    assert (message * message).root is None and (message**-1.0).root is None and message[0].root is None
+    assert not (message**-1.0).proper.any()
+
+
+def test_a_message_made_of_a_precision_is_not_changed_with_the_array_that_it_was_made_of():
+    precision = covariance(np.random.default_rng(6), (), 3)
+    message = MultivariateGaussian(np.zeros(3), precision=precision)
+    before = message.precision.copy()
+    precision *= 2.0
+    assert np.array_equal(message.precision, before)
+    assert message.cholesky()[1] == pytest.approx(np.linalg.cholesky(before), rel=1e-12)
+
+
+def test_kl_of_many_numbers_is_that_of_each():
+    rng = np.random.default_rng(7)
+    n = 20_000
+    a, b = (Gaussian(rng.normal(size=n), rng.uniform(0.5, 2.0, n)) for _ in range(2))
+    truth = 0.5 * (a.variance / b.variance - 1 - np.log(a.variance / b.variance) + (a.mean - b.mean) ** 2 / b.variance)
+    assert a.kl(b) == pytest.approx(truth, rel=1e-9, abs=1e-13)
+    improper = Gaussian.from_naturals((b.naturals[0], np.where(np.arange(n) == 9, -1.0, b.naturals[1])))
+    assert np.isposinf(a.kl(improper)[9]) and a.kl(improper)[8] == a.kl(b)[8]
