@@ -52,6 +52,39 @@ def test_smooth_functions_of_narrow_messages_are_known_to_rounding():
     assert (sure < 1e-9).mean() > 0.9
 
 
+def broad_rows(box, n, seed):
+    """As in the first sweep of a regression: nothing is known of the inputs, much of the output."""
+    rng = np.random.default_rng(seed)
+    a, b = (Gaussian(rng.standard_normal(n), rng.uniform(4.0, 16.0, n)) for _ in range(2))
+    drawn = (m.mean + np.sqrt(m.variance) * rng.standard_normal(n) for m in (a, b))
+    out = Gaussian(box(*drawn) + 0.5 * rng.standard_normal(n), 0.25)
+    return {"a": a, "b": b, box.sampler.child: out}
+
+
+def test_a_bend_that_is_sharp_beside_broad_messages_is_seen_by_closer_nodes():
+    box = hg.factor(output=hg.Gaussian)(FUNCTIONS["saturating"])
+    incoming = broad_rows(box, 60, seed=8)
+    rng = np.random.default_rng(0)
+    found = {to: reference_of(box.sampler)(rng, incoming, to) for to in ("a", "b")}
+    sure = found["a"].sure < SURE
+    assert sure.mean() > 0.8  # .1 of them with nodes up to 65 x 65: hundreds of questions of 250,000 calls each
+    rows = np.flatnonzero(sure)[:4]
+    exact = QuadratureOracle(1e-9).ask(rng, box.sampler, {p: m[rows] for p, m in incoming.items()})
+    for to, reference in found.items():
+        moments = tuple(m[rows] for m in reference.moments)
+        realised = exact.beliefs[to].kl(chart_of(exact.beliefs[to]).belief(np.zeros((4, 2)), moments))
+        assert (realised <= 10 * reference.sure[rows] + 1e-13).all(), (to, realised)
+
+
+def test_nodes_do_not_come_closer_where_that_cannot_help():
+    box = hg.factor(output=hg.Gaussian)(FUNCTIONS["kink"])
+    incoming = broad_rows(box, 60, seed=9)
+    found = reference_of(box.sampler)(np.random.default_rng(0), incoming, "a")
+    doubtful = (found.sure > SURE).mean()
+    assert doubtful > 0.8  # a kink in the midst of the mass is one at any distance
+    assert found.n_evaluations < 12_000 * 60  # 25,000 where closer nodes are laid
+
+
 def test_a_plate_of_two_unknown_numbers_hardly_asks_once_messages_are_narrow():
     rng = np.random.default_rng(4)
     box = hg.factor(output=hg.Gaussian)(FUNCTIONS["saturating"])

@@ -34,19 +34,18 @@ class Grid(NamedTuple):
     nodes: np.ndarray  # (k, 2)
     half: np.ndarray  # (k,) bool: every other node along both axes
     log_area: float
-
-    @property
-    def spacing(self) -> float:
-        """Between nodes, in deviations."""
-        return float(self.nodes[1, 1] - self.nodes[0, 1])
+    shape: tuple[int, int]  # nodes along each side
+    spacing: np.ndarray  # (2,) between nodes along each side
 
 
-def even_grid(n: int, spacing: float) -> Grid:
-    """The nodes of a square, n along each side."""
-    line = spacing * (np.arange(n) - 0.5 * (n - 1))
-    nodes = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
-    even = np.arange(n) % 2 == 0
-    return Grid(nodes, (even[:, None] & even).reshape(-1), 2 * float(np.log(spacing)))
+def even_grid(n: int, spacing: float, finer: tuple[int, int] = (1, 1)) -> Grid:
+    """The nodes of a square, n along each side, or so many times as close along each."""
+    shape = (finer[0] * (n - 1) + 1, finer[1] * (n - 1) + 1)
+    between = spacing / np.array(finer)
+    lines = [h * (np.arange(k) - 0.5 * (k - 1)) for k, h in zip(shape, between, strict=True)]
+    nodes = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
+    first, second = (np.arange(k) % 2 == 0 for k in shape)
+    return Grid(nodes, (first[:, None] & second).reshape(-1), float(np.log(between).sum()), shape, between)
 
 
 class Plane:
@@ -68,10 +67,10 @@ class Plane:
 
         They are those of a grid, or lie between them, laid by roots of covariances ``(n, 2, 2)``.
         """
-        covariance = root @ np.swapaxes(root, 1, 2)
-        other = np.sqrt(covariance[:, [1, 0], [1, 0]])
-        volume = np.abs(root[:, 0, 0] * root[:, 1, 1] - root[:, 0, 1] * root[:, 1, 0])
-        step = grid.spacing * volume[:, None] / other  # along each axis, with the other one held
+        cell = root * grid.spacing
+        other = np.sqrt((cell @ np.swapaxes(cell, 1, 2))[:, [1, 0], [1, 0]])
+        volume = np.abs(cell[:, 0, 0] * cell[:, 1, 1] - cell[:, 0, 1] * cell[:, 1, 0])
+        step = volume[:, None] / other  # along each axis, with the other one held
         value, bad, n_calls = values_at(self.question, u, step, self._inputs_at)
         self.n_evaluations += n_calls
         log_cavity = np.zeros(u.shape[:2])

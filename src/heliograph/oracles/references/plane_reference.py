@@ -21,7 +21,7 @@ from heliograph.oracles.references.plane_nodes import (
     read,
     weigh,
 )
-from heliograph.oracles.references.plane_sums import Summed, summed
+from heliograph.oracles.references.plane_sums import VOUCHED, Summed, summed
 from heliograph.oracles.references.record import Question, Reference
 
 __all__ = ["two_unknown"]
@@ -32,7 +32,6 @@ _WIDER = 1.3  # than linearisation says
 _ROUGH = (-np.log(1e-3), -np.log(1e-2))  # nats between all nodes and every other: where finer ones begin to count
 _BLIND = 0.03  # nats of doubt where the nodes do not cover the whole plane
 _CLEAR = 1e-6  # nats of doubt that mean nothing
-_VOUCHED = 1e-6  # nats of doubt, below which sums over even nodes are what is sent
 _BLOCK = 256  # rows at once where nodes are fine
 
 
@@ -57,7 +56,7 @@ def two_unknown(question: Question) -> Reference:
     plane, to = Plane(question, output_of(question.out)), question.to
     known = summed(plane, to)
     determinant = _determinant(plane, known.covariance)
-    left = np.flatnonzero(known.doubt > _VOUCHED)
+    left = np.flatnonzero(known.doubt > VOUCHED)
     if len(left):
         some = plane if len(left) == len(known.doubt) else plane.some(left)
         before = 0 if some is not plane else plane.n_evaluations

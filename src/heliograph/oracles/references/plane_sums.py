@@ -12,30 +12,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.oracles.references.plane_nodes import NOTHING, Grid, Plane, Weighed, even_grid, read, weighed
+from heliograph.oracles.references.plane_doubts import (
+    BORDER,
+    Laid,
+    aliased,
+    closer_along,
+    hidden,
+    narrow,
+    open_rows,
+    outside,
+)
+from heliograph.oracles.references.plane_nodes import Grid, Plane, Weighed, even_grid, read, weighed
 
-__all__ = ["Summed", "summed"]
+__all__ = ["VOUCHED", "Summed", "summed"]
 
 _WIDE = even_grid(33, 0.47)  # over the cavity, to 7.5 deviations
 _NEAR = even_grid(33, 0.42)  # over the tilted density, to 6.7 deviations or as far as mass reaches
 _CLOSE = even_grid(65, 0.21)
-_ROWS = {33: 256, 65: 64}  # at once, so that their temporaries stay in the cache
+# times as many nodes along each side, where the output breaks on no line with that spacing
+_CLOSER = {times: even_grid(65, 0.21, times) for times in ((2, 2), (1, 4), (4, 1))}
+_MOST = 4  # times as many nodes in all
+_AT_ONCE = 256  # rows whose nodes over the cavity are evaluated together
+_PLACES = _AT_ONCE * 33**2  # nodes at once, so that their temporaries stay in the cache
 _ENOUGH = 1e-12  # nats of doubt, below which no closer look is taken
-_BORDER = 18.0  # nats below the largest weight: more at the border is mass outside that moves moments by 1e-15 nats
-_DEEP = 25.0  # nats below the largest weight: smaller weights do not matter
-_HIDDEN = 3.0  # nats by which a cell may hold more than its corners show, where something may be hidden in it
-_REACH = 0.25  # of the range at its corners, by which the output may go on and turn in a cell
-_JUMP = 4.0  # times the steps beside it: a step, or a pole
-_PART = 0.05  # of the largest step: smaller ones do not count, as their effect shows at every other node
-_FLAT = 1e-6  # of a step, or a value: less is rounding
-_NARROW = 0.7  # of the spacing: a bump as wide as this is summed to 1e-4, and its doubt shows it
+VOUCHED = 1e-6  # nats of doubt, below which a sum is sent as it is; the finest grids are for rows above it
 _NEXT = 4.0  # times the change that the last two doublings of the nodes predict for the next one
-_OFF = 0.05  # nats by which the message may differ from an interpolation: a density that is summed well shows less
-_LOOKED = np.array([(-5, -2), (-3, 4), (-2, -1), (-1, 1), (0, 0), (1, -3), (2, 2), (4, -4)])  # cells from the heaviest
-_BETWEEN = 0.382  # of the way, along both sides
-_CUBIC = np.array(  # the weights of four nodes in the cubic through them, at that place
-    [np.prod([(_BETWEEN - m) / (k - m) for m in (-1, 0, 1, 2) if m != k]) for k in (-1, 0, 1, 2)]
-)
 
 
 class Summed(NamedTuple):
@@ -54,22 +55,23 @@ class Summed(NamedTuple):
             self.log_z[rows] = other.log_z
 
 
-class _Laid(NamedTuple):
-    """Values at nodes that were laid by a mean and a root of a covariance."""
+class _Looked(NamedTuple):
+    """The results for some rows so far; finer grids improve them in place."""
 
-    mean: np.ndarray
-    root: np.ndarray
-    at: np.ndarray
-    y: np.ndarray
-    log_message: np.ndarray
-    log_cavity: np.ndarray
+    plane: Plane
+    to: str | None
+    wide: Laid
+    found: Weighed
+    result: Summed
+    # (n, 3): how many times as many nodes each side needs (0: none would help), and which number comes first in the root
+    next: np.ndarray
 
 
 def summed(plane: Plane, to: str | None) -> Summed:
     """Moments by sums over even nodes, for rows a few at a time."""
     n, parts = len(plane.mean), []
-    for start in range(0, n, _ROWS[33]):
-        rows = np.arange(start, min(start + _ROWS[33], n))
+    for start in range(0, n, _AT_ONCE):
+        rows = np.arange(start, min(start + _AT_ONCE, n))
         some = plane if len(rows) == n else plane.some(rows)
         parts.append(_sum_rows(some, to))
         plane.n_evaluations += 0 if some is plane else some.n_evaluations
@@ -82,44 +84,82 @@ def summed(plane: Plane, to: str | None) -> Summed:
 
 
 def _sum_rows(plane: Plane, to: str | None) -> Summed:
-    laid = _lay(plane, plane.mean, np.linalg.cholesky(plane.covariance), _WIDE)
-    found, result = _sum(plane, laid, _WIDE, to)
-    open_ = _open(laid, _WIDE)
+    wide = _lay(plane, plane.mean, np.linalg.cholesky(plane.covariance), _WIDE)
+    found, result = _sum(plane, wide, _WIDE, to)
+    open_ = open_rows(wide, _WIDE)
     result.doubt[open_] = 1.0
+    looked = _Looked(plane, to, wide, found, result, np.zeros((len(open_), 3), dtype=int))
     left = np.flatnonzero((result.doubt > _ENOUGH) & ~open_ & _usable(found.covariance))
     for grid in (_NEAR, _CLOSE):
-        kept = []
-        for start in range(0, len(left), _ROWS[round(len(grid.nodes) ** 0.5)]):
-            rows = left[start : start + _ROWS[round(len(grid.nodes) ** 0.5)]]
-            some, wide = plane.some(rows), _some(laid, rows)
-            near = _lay(some, found.mean[rows], _reaching(wide, found, rows, grid), grid)
-            closer, sums = _sum(some, near, grid, to)
-            sums.doubt[_outside(wide, near, grid)] = 1.0
-            better = np.flatnonzero(sums.doubt < result.doubt[rows])
-            result.put(rows[better], _some_sums(sums, better))
-            found.mean[rows], found.covariance[rows] = closer.mean, closer.covariance
-            plane.n_evaluations += some.n_evaluations
-            kept.append(rows[(sums.doubt > _ENOUGH) & _usable(closer.covariance)])
-        left = np.concatenate(kept) if kept else left
+        left = _look_closer(looked, left, grid)
+    left = left[result.doubt[left] > VOUCHED]
+    for times, grid in _CLOSER.items():
+        _look_closer(looked, left[(looked.next[left, :2] == times).all(axis=1)], grid)
     return result
 
 
-def _lay(plane: Plane, mean: np.ndarray, root: np.ndarray, grid: Grid) -> _Laid:
+def _look_closer(looked: _Looked, left: np.ndarray, grid: Grid) -> np.ndarray:
+    """Sum some rows on another grid, a few at a time, and return those that are still in doubt."""
+    plane, to, wide, found, result, next_ = looked
+    kept, at_once = [], max(1, _PLACES // len(grid.nodes) // 16 * 16)
+    for start in range(0, len(left), at_once):
+        rows = left[start : start + at_once]
+        some, before = plane.some(rows), _some(wide, rows)
+        near = _lay(some, found.mean[rows], _reaching(before, found, rows, next_[rows, 2]), grid)
+        closer, sums = _sum(some, near, grid, to)
+        out = outside(before, near, grid)
+        sums.doubt[out] = 1.0
+        better = np.flatnonzero(sums.doubt < result.doubt[rows])
+        result.put(rows[better], _some_sums(sums, better))
+        found.mean[rows], found.covariance[rows] = closer.mean, closer.covariance
+        plane.n_evaluations += some.n_evaluations
+        usable = _usable(closer.covariance)
+        kept.append(rows[(sums.doubt > _ENOUGH) & usable])
+        doubtful = np.flatnonzero((sums.doubt > VOUCHED) & usable & ~out)
+        if grid is _CLOSE and len(doubtful):
+            few, at = some.some(doubtful), rows[doubtful]
+            next_[at] = _next(few, _some(near, doubtful), [_reaching(_some(wide, at), found, at, k) for k in (0, 1)])
+            plane.n_evaluations += few.n_evaluations
+    return np.concatenate(kept) if kept else left
+
+
+def _next(plane: Plane, near: Laid, roots: list[np.ndarray]) -> np.ndarray:
+    """How many times as many nodes each side needs, by the better of two roots, and which root that is; 0: none would help."""
+    best, least = np.zeros((len(near.mean), 3), dtype=int), np.full(len(near.mean), _MOST + 1)
+    for k, root in enumerate(roots):
+        closer = closer_along(plane, near, _CLOSE, root)
+        nodes = closer.prod(axis=1)
+        better = (nodes > 0) & (nodes < least)
+        # a side that breaks gets all of the nodes, as it may break more sharply where no line was looked at
+        first, second = (np.where(a > b, _MOST, np.where(a < b, 1, 2)) for a, b in (closer.T, closer.T[::-1]))
+        best[better] = np.column_stack([first, second, np.full(len(nodes), k)])[better]
+        least[better] = nodes[better]
+    return best
+
+
+def _lay(plane: Plane, mean: np.ndarray, root: np.ndarray, grid: Grid) -> Laid:
     at = mean + np.einsum("kj,nij->kni", grid.nodes, root)
-    return _Laid(mean, root, at, *plane.look(at, root, grid))
+    return Laid(mean, root, at, *plane.look(at, root, grid))
 
 
-def _reaching(wide: _Laid, found: Weighed, rows: np.ndarray, grid: Grid) -> np.ndarray:
-    """Roots of the covariances of the tilted density, longer where mass reaches farther than the nodes would."""
-    root, edge = np.linalg.cholesky(found.covariance[rows]), np.abs(grid.nodes).max()
+def _reaching(wide: Laid, found: Weighed, rows: np.ndarray, first: np.ndarray | int) -> np.ndarray:
+    """Roots of the covariances of the tilted density, longer where mass reaches farther than the nodes would.
+
+    Along one side of such a grid both numbers change, along the other only the one that is not `first`.
+    """
+    covariance = found.covariance[rows]
+    root = np.linalg.cholesky(covariance)
+    if np.any(first):
+        other = np.linalg.cholesky(covariance[:, ::-1, ::-1])[:, ::-1, ::-1]
+        root = np.where(np.reshape(first, (-1, 1, 1)) == 0, root, other)
     t = np.abs(np.einsum("nij,knj->kni", np.linalg.inv(root), wide.at - found.mean[rows]))
     log_w = wide.log_message + wide.log_cavity
-    reach = np.where((log_w > log_w.max(axis=0) - 1.3 * _BORDER)[..., None], t, 0.0).max(axis=0)
-    return root * np.maximum(reach / edge, 1.0)[:, None]
+    reach = np.where((log_w > log_w.max(axis=0) - 1.3 * BORDER)[..., None], t, 0.0).max(axis=0)
+    return root * np.maximum(reach / np.abs(_CLOSE.nodes).max(), 1.0)[:, None]
 
 
-def _some(laid: _Laid, rows: np.ndarray) -> _Laid:
-    return _Laid(laid.mean[rows], laid.root[rows], *(a[:, rows] for a in laid[2:]))
+def _some(laid: Laid, rows: np.ndarray) -> Laid:
+    return Laid(laid.mean[rows], laid.root[rows], *(a[:, rows] for a in laid[2:]))
 
 
 def _some_sums(sums: Summed, rows: np.ndarray) -> Summed:
@@ -136,7 +176,7 @@ def _usable(covariance: np.ndarray) -> np.ndarray:
 
 
 # ---- sums, and sums over every other node ------------------------------------------------------------------------------
-def _sum(plane: Plane, laid: _Laid, grid: Grid, to: str | None) -> tuple[Weighed, Summed]:
+def _sum(plane: Plane, laid: Laid, grid: Grid, to: str | None) -> tuple[Weighed, Summed]:
     """The moments by all nodes, and their distance from those by every other node and by every fourth."""
     log_w = laid.log_message + laid.log_cavity
     all_ = weighed(laid.mean, laid.root, grid, laid.at, laid.y, log_w, 0.0)
@@ -145,33 +185,24 @@ def _sum(plane: Plane, laid: _Laid, grid: Grid, to: str | None) -> tuple[Weighed
     part = grid
     with np.errstate(all="ignore"):
         for _ in range(2):
-            part = Grid(grid.nodes[nodes], np.ones(nodes.sum(), dtype=bool), part.log_area + 2 * float(np.log(2.0)))
+            part = part._replace(nodes=grid.nodes[nodes], log_area=part.log_area + 2 * float(np.log(2.0)))
             some = weighed(laid.mean, laid.root, part, laid.at[nodes], laid.y[nodes], log_w[nodes], 0.0)
             levels.append(read(plane, some, to))
             nodes = _every_other(nodes, grid)
         one, two = _nats(levels[0], levels[1]), _nats(levels[1], levels[2])
         doubt = np.minimum(one, _NEXT * one * one / np.maximum(two, 1e-300))
-    doubt = np.where(np.isfinite(doubt), doubt, 1.0) + _hidden(plane, laid, log_w, all_.log_total, grid)
-    doubt[_aliased(plane, laid, log_w, grid) | _narrow(all_, grid)] = 1.0
+    doubt = np.where(np.isfinite(doubt), doubt, 1.0) + hidden(plane, laid, log_w, all_.log_total, grid)
+    doubt[aliased(plane, laid, log_w, grid) | narrow(all_, grid)] = 1.0
     (first, second), log_z = levels[0]
     return all_, Summed((first, second), log_z, all_.covariance, np.minimum(doubt, 1.0))
 
 
-def _narrow(found: Weighed, grid: Grid) -> np.ndarray:
-    """Rows whose density is narrower, in some direction, than the spacing of the nodes can resolve."""
-    spacing = grid.nodes[1, 1] - grid.nodes[0, 1]
-    fine = np.asarray(np.isfinite(found.inner).all(axis=(1, 2)))
-    inner = np.where(fine[:, None, None], found.inner, 0.0)
-    return np.linalg.eigvalsh(inner)[:, 0] < (_NARROW * spacing) ** 2
-
-
 def _every_other(nodes: np.ndarray, grid: Grid) -> np.ndarray:
     """Every other one of those of a grid's nodes that are marked, along both sides."""
-    side = round(len(grid.nodes) ** 0.5)
-    square = nodes.reshape(side, side)
-    k = np.flatnonzero(square.any(axis=1))[::2]
+    square = nodes.reshape(grid.shape)
+    first, second = (np.flatnonzero(square.any(axis=k))[::2] for k in (1, 0))
     mask = np.zeros_like(square)
-    mask[np.ix_(k, k)] = True
+    mask[np.ix_(first, second)] = True
     return mask.reshape(-1)
 
 
@@ -188,82 +219,3 @@ def _nats(a: tuple, b: tuple) -> np.ndarray:
     gap, ratio = other_m - m, inverse @ (other_v - v)
     kl = 0.5 * np.einsum("ni,nij,nj->n", gap, inverse, gap) + 0.25 * np.einsum("nij,nji->n", ratio, ratio)
     return np.where(fine, kl, np.inf)
-
-
-# ---- mass between nodes --------------------------------------------------------------------------------------------------
-def _open(laid: _Laid, grid: Grid) -> np.ndarray:
-    """Rows with mass at the border of the window, or where the function gives no number."""
-    side = np.abs(grid.nodes).max(axis=1)
-    log_w = laid.log_message + laid.log_cavity
-    edge = log_w[side >= side.max() - 1e-9]
-    return (edge.max(axis=0) > log_w.max(axis=0) - _BORDER) | (laid.log_message <= 0.5 * NOTHING).any(axis=0)
-
-
-def _outside(wide: _Laid, near: _Laid, grid: Grid) -> np.ndarray:
-    """Rows with noticeable mass outside a smaller window or at its border, or with a missing value."""
-    gap = wide.at - near.mean
-    t = np.einsum("nij,knj->kni", np.linalg.inv(near.root), gap)
-    log_w, top = wide.log_message + wide.log_cavity, (near.log_message + near.log_cavity).max(axis=0)
-    edge = np.abs(grid.nodes).max()
-    out = np.where(np.abs(t).max(axis=-1) > edge, log_w, -np.inf).max(axis=0)
-    return (out > top - _BORDER) | _open(near, grid)
-
-
-def _hidden(plane: Plane, laid: _Laid, log_w: np.ndarray, log_total: np.ndarray, grid: Grid) -> np.ndarray:
-    """The share of the mass that may lie between nodes, where the output may come nearer to the mode of its message; 1 at jumps."""
-    side = round(len(grid.nodes) ** 0.5)
-    y, w = laid.y.reshape(side, side, -1), log_w.reshape(side, side, -1)
-    low, high, massive = (_of_corners(a, how) for a, how in ((y, np.minimum), (y, np.maximum), (w, np.maximum)))
-    mode, best = plane.out.peak()
-    mode = np.where(np.isfinite(mode), plane.out.look(np.where(np.isfinite(mode), mode, 0.5)[None])[0][0], np.inf)
-    reach = _REACH * (high - low)
-    i, j, r = np.nonzero((low - reach <= mode) & (high + reach >= mode))
-    hidden = np.zeros(y.shape[2])
-    log_cavity = laid.log_cavity.reshape(side, side, -1)
-    most = best[r] + np.max([log_cavity[i + a, j + b, r] for a in (0, 1) for b in (0, 1)], axis=0)
-    some = most > massive[i, j, r] + _HIDDEN
-    log_root = np.log(laid.root[:, 0, 0] * laid.root[:, 1, 1])
-    share = np.exp(np.minimum(most[some] + (log_root - log_total)[r[some]] + grid.log_area, 0.0))
-    np.add.at(hidden, r[some], share)
-    hidden[_breaks(y, w)] = 1.0
-    return hidden
-
-
-def _of_corners(a: np.ndarray, how: np.ufunc) -> np.ndarray:
-    lines = how(a[1:], a[:-1])
-    return how(lines[:, 1:], lines[:, :-1])
-
-
-def _breaks(y: np.ndarray, log_w: np.ndarray) -> np.ndarray:
-    """Rows in which the output steps or bends, at a place with mass, far more than at neighbouring places."""
-    top = log_w.max(axis=(0, 1))
-    found = np.zeros(y.shape[2], dtype=bool)
-    for a, w in ((y, log_w), (y.swapaxes(0, 1), log_w.swapaxes(0, 1))):
-        massive = w > top - _DEEP
-        step = np.diff(a, axis=0)
-        size, bend = np.abs(step), np.abs(np.diff(step, axis=0))
-        large, bent = (_PART * x.max(axis=(0, 1)) for x in (size, bend))
-        beside = np.maximum.reduce([size[k : len(size) - 4 + k] for k in (0, 1, 3, 4)])
-        jump = (size[2:-2] > _JUMP * beside) & (size[2:-2] > large)
-        kink = (bend[2:-2] > _JUMP * np.maximum(bend[:-4], bend[4:])) & (bend[2:-2] > bent)
-        kink &= bend[2:-2] > _FLAT * size[2:-3]
-        found |= (jump & (massive[2:-3] | massive[3:-2])).any(axis=(0, 1)) | (kink & massive[3:-3]).any(axis=(0, 1))
-    return found
-
-
-def _aliased(plane: Plane, laid: _Laid, log_w: np.ndarray, grid: Grid) -> np.ndarray:
-    """Rows whose output, at a few places between nodes, differs from cubic interpolation: it oscillates unseen."""
-    side, n = round(len(grid.nodes) ** 0.5), len(laid.mean)
-    heaviest = np.argmax(log_w, axis=0)
-    cell = np.stack([heaviest // side, heaviest % side], axis=-1) + _LOOKED[:, None]
-    cell = np.clip(cell, 1, side - 3)  # (8, n, 2)
-    spacing = grid.nodes[1, 1] - grid.nodes[0, 1]
-    place = grid.nodes[cell[..., 0] * side + cell[..., 1]] + _BETWEEN * spacing
-    y, log_message, _ = plane.look(laid.mean + np.einsum("nij,knj->kni", laid.root, place), laid.root, grid)
-    steps = np.arange(-1, 3)
-    i, j = cell[..., 0, None, None] + steps[:, None], cell[..., 1, None, None] + steps
-    around = laid.y[i * side + j, np.arange(n)[:, None, None]]  # (8, n, 4, 4)
-    foretold = np.einsum("knij,i,j->kn", around, _CUBIC, _CUBIC)
-    gap = np.abs(plane.out.log_message(plane.out.chart.value(foretold)) - log_message)
-    fine: np.ndarray = (gap <= _OFF) | (np.abs(y - foretold) <= _FLAT * np.abs(foretold))
-    return np.asarray(~fine.all(axis=0))
