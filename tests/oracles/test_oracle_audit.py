@@ -54,6 +54,28 @@ def test_a_rare_second_root_of_a_square_is_not_lost(oracle, mean, variance, out,
     assert kl < 1e-5 and kl < 20 * answer.expected_kl["z"][0] + 1e-8
 
 
+def test_a_rare_second_way_is_not_lost_beside_a_narrow_ridge_wherever_that_lies():
+    # max(a, b) seen near 0 is a; or else b, four deviations out, and then a is anywhere below: 3e-4 of the mass, a third of
+    # the variance. A grid of cells half a deviation wide took a ridge beside the border of two for a variance of its own
+    offset = np.repeat(np.linspace(0.0, 0.55, 12, endpoint=False), 4)
+    one = np.ones(len(offset))
+    incoming = {"a": Gaussian(0.55 * one, 1.2 * one), "b": Gaussian(-3.0 * one, 0.61 * one)}
+    sampler = sampler_of(lambda a, b: np.maximum(a, b), Gaussian, name="maximum")
+    answer = ask(BOTH["importance"], sampler, incoming | {"out": Gaussian(offset - 0.2, 5e-4 * one)})
+    x = np.linspace(-6.0, 6.0, 100_001)
+    a, b = norm.pdf(x, 0.55, np.sqrt(1.2)), norm.pdf(x, -3.0, np.sqrt(0.61))
+    seen = norm.pdf(x, offset[:, None] - 0.2, np.sqrt(5e-4))
+    above = np.cumsum((b * seen)[:, ::-1], axis=1)[:, ::-1] * (x[1] - x[0])  # b is the larger, and a below it
+    w = a * (seen * norm.cdf(x, -3.0, np.sqrt(0.61)) + above)
+    w /= w.sum(axis=1, keepdims=True)
+    mean = w @ x
+    exact = Gaussian(mean, w @ x**2 - mean**2)
+    kl = exact.kl(answer.beliefs["a"])
+    assert not answer.failed.any()
+    assert (kl < 2e-3).all()  # a median of 2e-2 where nothing is drawn there, and stated 1e-5
+    assert (kl < 20 * answer.expected_kl["a"] + 1e-8).all()
+
+
 @pytest.mark.parametrize("oracle", BOTH.values(), ids=list(BOTH))
 @pytest.mark.parametrize(
     ("function", "cavity", "out"),

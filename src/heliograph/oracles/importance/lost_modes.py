@@ -44,11 +44,12 @@ def with_lost_modes(rng: np.random.Generator, problem: Problem, proposal: Propos
     log_like = np.where(nothing, -np.inf, log_like)
     u = _lattice(centre, step, np.arange(k) + 0.5 - k / 2)
     v = _at_corners(np.where(nothing, 0.0, walked.v[..., 0]))
-    log_mass = log_inputs(problem, u) + _log_likelihood(problem.output, v, _at_corners(log_like))
+    log_like, covered = _log_likelihood(problem.output, v, _at_corners(log_like))
+    log_mass = log_inputs(problem, u) + log_like
     top = log_mass.max(axis=1, keepdims=True)
     mass = np.exp(log_mass - np.where(np.isfinite(top), top, 0.0))
     mass /= np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
-    share = _shares(mass, u, v)
+    share = _shares(mass, u, v, step, covered)
     drawn = np.exp(log_density(problem, proposal, u)) * step.prod(axis=1)[:, None]
     lost = np.where(_UNDER * drawn < share, share, 0.0)
     rows = lost.sum(axis=1) > _MATTERS
@@ -68,36 +69,47 @@ def _at_corners(values: np.ndarray) -> np.ndarray:
     return np.stack([table[:, i : i + k, j : j + k].reshape(n, k * k) for i in (0, 1) for j in (0, 1)])
 
 
-def _log_likelihood(output: Port, v: np.ndarray, log_like: np.ndarray) -> np.ndarray:
-    """The mean of the output's message over cells (n, c): by the corners, or by the part in which the output is wanted."""
+def _log_likelihood(output: Port, v: np.ndarray, log_like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of the output's message over cells (n, c): by the corners, or by the part in which the output is wanted.
+
+    And that part of each cell, which a narrow message does not fill.
+    """
     with np.errstate(divide="ignore"):  # a cell may hold nothing
         found = logsumexp(log_like, axis=0) - np.log(4.0)
+    covered = np.ones(found.shape)
     if output.axis.discrete or not output.message.proper.any():
-        return found
+        return found, covered
     proper = np.flatnonzero(output.message.proper)
     message = output.message[proper]
     low, high, mode = v[:, proper].min(axis=0), v[:, proper].max(axis=0), output.axis.mode(message)[:, None]
     # the area under a bump, and how much of the cell it covers if the output changes evenly over it
     width = np.sqrt(2 * np.pi * output.axis.moments(message)[1][:, 0])
     passed = (low < mode) & (mode < high)
-    part = np.minimum(width / np.where(passed, high - low, 1.0), 1.0)
+    part = np.minimum(width / np.where(high > low, high - low, width), 1.0)
+    covered[proper] = part
     log_at_mode = output.axis.log_message(message, mode[..., None])
     found[proper] = np.maximum(found[proper], np.where(passed, log_at_mode + np.log(part), -np.inf))
-    return found
+    return found, covered
 
 
-def _shares(mass: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _shares(mass: np.ndarray, u: np.ndarray, v: np.ndarray, step: np.ndarray, covered: np.ndarray) -> np.ndarray:
     """What part (n, c) of the mass or of a variance cells hold: the largest over inputs (n, c, 2) and output (4, n, c).
 
-    Within a cell the output may be far beyond its corners: near a pole they have either sign, and their mean is nothing.
+    Where in a cell its mass is, is not known. Of inputs counts by how much more than a cell they are away: two cells beside a
+    narrow ridge would be a variance that hides what lies elsewhere. Within a cell the output may be far beyond its corners:
+    near a pole they have either sign, and their mean is nothing.
     """
     share = mass
-    beyond = v.max(axis=0) - v.min(axis=0)
-    for place, reach in ((u[..., 0], 0.0), (u[..., 1], 0.0), (v.mean(axis=0), beyond)):
-        centre = (mass * place).sum(axis=1, keepdims=True)
-        squares = mass * (np.abs(place - centre) + reach) ** 2
-        share = np.maximum(share, squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300))
-    return share
+    for k in (0, 1):
+        width = step[:, k, None]
+        centre = (mass * u[..., k]).sum(axis=1, keepdims=True)
+        squares = mass * np.maximum(np.abs(u[..., k] - centre) - width, 0.0) ** 2
+        within = mass * (covered * width) ** 2 / (2 * np.pi)
+        share = np.maximum(share, squares / np.maximum((squares + within).sum(axis=1, keepdims=True), 1e-300))
+    place, beyond = v.mean(axis=0), v.max(axis=0) - v.min(axis=0)
+    centre = (mass * place).sum(axis=1, keepdims=True)
+    squares = mass * (np.abs(place - centre) + beyond) ** 2
+    return np.maximum(share, squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300))
 
 
 def _with_parts(proposal: Proposal, u: np.ndarray, lost: np.ndarray, step: np.ndarray) -> Proposal:
