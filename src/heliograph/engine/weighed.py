@@ -129,7 +129,7 @@ def _differences(
 
 def _evidence(weighed: Weighed, weight: np.ndarray, own: np.ndarray) -> tuple[float, float]:
     """The logarithm of the mean weight, and its error; beside the belief's own weights, whose mean is 1, if that is less."""
-    alone = np.sqrt(np.sum(weight**2) - 1.0 / len(weight))
+    alone = np.sqrt(max(np.sum(weight**2) - 1.0 / len(weight), 0.0))
     beside = np.sqrt(np.sum((weight - own) ** 2))
     if alone <= beside:
         return weighed.log_evidence, alone
@@ -208,12 +208,10 @@ def _unused(compiled: CompiledModel, node: Node) -> bool:
 def _worth_a_look(compiled: CompiledModel, tables: Tables) -> bool:
     """Whether EP may be off: unknowns meet in a factor, one hears of several and of one much, or through a function's value."""
     nodes = compiled.graph.nodes
-    heard: dict[int, int] = {}  # rows that speak of a part
+    heard: dict[int, np.ndarray] = {}  # rows that speak of each entry of a node, or of all of a block
     doubtful: set[int] = set()
-    made: set[int] = (
-        set()
-    )  # parts that hold values of functions, and those of which a factor speaks that is not Gaussian
-    bent: set[int] = set()
+    made: set[int] = set()  # parts that hold values of functions
+    bent: set[int] = set()  # parts of which a factor speaks that is not Gaussian
     for plate in _plates(compiled):
         if isinstance(plate.factor, Prior):
             continue
@@ -224,12 +222,13 @@ def _worth_a_look(compiled: CompiledModel, tables: Tables) -> bool:
             if len(free) > 1 and port == plate.factor.child:
                 made.add(part)
                 continue  # what is made of others hears of them as if of a prior
-            heard[part] = heard.get(part, 0) + plate.size
+            rows = np.bincount(plate.edges[port].entries(plate.size), minlength=node.size)
+            heard[part] = heard.get(part, 0) + (rows if part == node.position else np.array(plate.size))
             if not is_linear(compiled.graph, plate):
                 bent.add(part)
             if len(free) > 1 or _is_strong(plate, port, node, tables):
                 doubtful.add(part)
-    return any(heard[part] > 1 for part in doubtful) or not made.isdisjoint(bent)
+    return any(np.max(heard[part]) > 1 for part in doubtful) or not made.isdisjoint(bent)
 
 
 def _part(compiled: CompiledModel, node: Node) -> int:

@@ -21,6 +21,7 @@ __all__ = [
     "Ask",
     "Incoming",
     "Learner",
+    "LogNormalisers",
     "Operator",
     "ReferenceLike",
     "Reply",
@@ -50,6 +51,13 @@ class Reply(NamedTuple):
     seconds_prediction: float = 0.0
     n_answer_evaluations: int = 0  # of these, for answers of the oracle
     n_table_evaluations: int = 0  # of these, for tables of predictions that later messages are read from
+
+
+class LogNormalisers(NamedTuple):
+    """The log normalisers of n tuples of messages, and what they cost besides the oracle's answers."""
+
+    values: np.ndarray  # (n,)
+    n_evaluations: int  # of the user's function, for references
 
 
 class AnswerLike(Protocol):

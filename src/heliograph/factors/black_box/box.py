@@ -243,8 +243,8 @@ class BlackBox(Factor):
         calls = OracleCalls(self, self._oracle(oracle), rng, options.executor)
         log_z = learned(rng, self._ordered(incoming), calls, options.setting(self))
         self.n_asked += calls.n_asked
-        self.n_evaluations += calls.n_evaluations
-        return log_z
+        self.n_evaluations += calls.n_evaluations + log_z.n_evaluations
+        return log_z.values
 
     # ---- keeping ------------------------------------------------------------------------------------------------
     def save(self, path: str | PathLike[str]) -> None:

@@ -39,9 +39,9 @@ def values_of(box: BlackBox, incoming: Incoming, n: int) -> BoxValues | None:
             given[port] = known.point
         else:
             given[port] = np.asarray(known)
+    box.root.n_evaluations += n
     try:
         found = try_values(np.random.default_rng(0), box.sampler, given, n)
     except FactorError:  # it raises somewhere: not where a run had to ask, and draws go farther than runs do
         return None
-    box.root.n_evaluations += n
     return BoxValues(found.out, np.zeros(n, dtype=bool) if found.wrong is None else found.wrong != 0)

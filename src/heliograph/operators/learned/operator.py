@@ -31,7 +31,7 @@ from heliograph.operators.learned.predict import Correction
 from heliograph.operators.learned.records import ALONE, Beside, Costs, Decision, Prediction, Settled, Task, View
 from heliograph.operators.learned.shortcut import Shortcut, note_settled, read
 from heliograph.operators.learned.view import POINT, WILD, kinds_of, rows_at
-from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, Reply, Setting, State, rows_of
+from heliograph.operators.protocol import NOTHING_MORE, Ask, Incoming, LogNormalisers, Reply, Setting, State, rows_of
 
 __all__ = ["Learned"]
 
@@ -90,13 +90,13 @@ class Learned:
 
     def log_z(
         self, rng: np.random.Generator, incoming: Incoming, ask: Ask, setting: Setting = NOTHING_MORE
-    ) -> np.ndarray:
+    ) -> LogNormalisers:
         """The log normaliser of every tuple, learned from the same answers; asked where its error may be too large.
 
         What is tolerated is the variance of an error, of the size of the tolerance.
         """
         task = Task(rng, None, ask, setting, decide.tolerance_of_one(setting), Costs())
-        return self._settle(task, incoming).log_z()
+        return LogNormalisers(self._settle(task, incoming).log_z(), task.costs.n_evaluations)
 
     def _settle(self, task: Task, incoming: Incoming) -> Outcome:
         """Settle every row: in blocks so that memory is bounded, and what a block teaches serves the next."""
