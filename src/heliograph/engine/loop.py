@@ -118,6 +118,8 @@ def _checked_run(model: Builder | Replay, options: StepOptions) -> Run:
     compiled = compile_model(graph, options.structure, options.budget)
     if options.start is None:
         return Run(compiled, options)
+    if {n.name for n in graph.nodes if n.given}.isdisjoint(n.name for n in options.start.graph.nodes):
+        raise ModelError("start must be a posterior of an earlier run of this model, and it has none of its variables")
     run = Run(compiled, options, warm_messages(compiled.graph, options.start.graph, options.start.messages()))
     if any(block.joint(run.tables) is None for block in compiled.blocks):
         return Run(compiled, options)  # with the new data, the old messages leave no proper beliefs to begin with

@@ -12,7 +12,7 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.properness import POLICIES
 from heliograph.errors import ModelError
 from heliograph.factors.black_box import oracle_named
-from heliograph.numerics.checks import in_words
+from heliograph.numerics.checks import generator_of, in_words
 from heliograph.operators.registry import make_operator, operator_names
 
 __all__ = ["check_options"]
@@ -61,8 +61,7 @@ def _check_numbers(damping: object, power: object, tolerance: object, max_sweeps
         raise ModelError(f"tolerance must be 0 or more nats, not {in_words(tolerance)}")
     if not (_is_whole(max_sweeps) and max_sweeps >= 1):
         raise ModelError(f"max_sweeps must be a whole number of 1 or more, not {in_words(max_sweeps)}")
-    if not isinstance(seed, (np.random.Generator, np.random.SeedSequence)) and not (_is_whole(seed) and seed >= 0):
-        raise ModelError(f"seed must be a whole number of 0 or more, or a numpy.random.Generator, not {in_words(seed)}")
+    generator_of(seed)
 
 
 def _check_objects(stop: object, executor: object) -> None:

@@ -28,6 +28,7 @@ from heliograph.graph.check import check_graph
 from heliograph.graph.gates import has_gates
 from heliograph.graph.records import Graph, Plate
 from heliograph.graph.variable import Variable
+from heliograph.numerics.checks import in_words
 from heliograph.storage import read_archive, understanding, write_archive
 
 __all__ = ["Part"]
@@ -125,6 +126,8 @@ class Part:
 
 def _prior_of(graph: Graph, shared: Variable) -> Plate:
     """The plate of the prior that stands for the boundary."""
+    if not isinstance(shared, Variable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"a part needs the vector that it shares with the others, not {in_words(shared)}")
     node = graph.nodes[shared.node.position] if 0 <= shared.node.position < len(graph.nodes) else None
     if node is None or node.family is not MultivariateGaussian or node.size != 1 or shared.index is not None:
         raise ModelError(

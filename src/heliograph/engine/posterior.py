@@ -25,6 +25,7 @@ from heliograph.engine.predicting import (
     pointwise_log_likelihood,
     predicted,
     sampled,
+    summed,
 )
 from heliograph.engine.priors import Priors
 from heliograph.engine.readable import ReadablePosterior, check_model
@@ -252,7 +253,7 @@ class Posterior(ReadablePosterior):
         >>> bool(np.std(draws["a"] + draws["b"]) < 0.002)
         True
         """
-        return sampled(np.random.default_rng(seed), self.source(), variables, check_draws(size))
+        return sampled(seed, self.source(), variables, check_draws(size))
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Seed = 0, **data: Any) -> Prediction:
         """Predict a variable, for new data given by the names of `model.data` or once more for the old data.
@@ -269,12 +270,11 @@ class Posterior(ReadablePosterior):
         **data
             New values of named data.
         """
-        return predicted(np.random.default_rng(seed), self.source(), target, data, check_draws(draws))
+        return predicted(seed, self.source(), target, data, check_draws(draws))
 
     def log_likelihood(self, pointwise: bool = False) -> Any:
         """``log E p(y_i | parents)`` under the posterior: the sum, or, if `pointwise`, an array per variable."""
-        found = pointwise_log_likelihood(self._graph, self._belief)
-        return found if pointwise else float(sum(np.nansum(a) for a in found.values()))
+        return summed(pointwise_log_likelihood(self._graph, self._belief), pointwise)
 
     def _draws(self, rng: np.random.Generator, nodes: Sequence[int], n: int) -> dict[int, np.ndarray]:
         return drawn(rng, self._compiled, self._exchange.tables, self._belief, nodes, n)

@@ -20,6 +20,7 @@ from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.variable import Variable
+from heliograph.numerics.checks import in_words
 
 __all__ = [
     "Comparison",
@@ -224,6 +225,9 @@ def compare(posteriors: Mapping[str, Any]) -> Comparison:
     """
     if len(posteriors) < 2:
         raise ModelError("compare takes at least two posteriors by name, as in hg.compare({'a': p1, 'b': p2})")
+    for name, p in posteriors.items():
+        if not hasattr(p, "digests"):
+            raise ModelError(f"compare takes posteriors, and {name!r} is {in_words(p)}")
     _check_same_data({name: p.digests() for name, p in posteriors.items()})
     evidence = np.array([float(p.log_evidence) for p in posteriors.values()])
     if np.isnan(evidence).any():
@@ -248,6 +252,11 @@ def digests_of(graph: Graph) -> dict[str, str]:
 
 
 def _check_same_data(digests: Mapping[str, Mapping[str, str]]) -> None:
+    without = [model for model, named in digests.items() if not named]
+    if 0 < len(without) < len(digests):
+        raise ModelError(
+            f"model {without[0]!r} has no data, and others have: evidences can be compared only for the same data"
+        )
     seen: dict[str, tuple[str, str]] = {}
     for model, named in digests.items():
         for name, digest in named.items():

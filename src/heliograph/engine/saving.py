@@ -21,6 +21,7 @@ from heliograph.errors import FileFormatError, ModelError
 from heliograph.families import Family, Gaussian, Mixture
 from heliograph.families.packing import pack, unpack
 from heliograph.graph.records import Graph, Node
+from heliograph.numerics.checks import generator_of
 from heliograph.storage import read_archive, understanding, write_archive
 
 __all__ = ["SavedPosterior", "load_posterior", "save_posterior"]
@@ -139,7 +140,7 @@ class SavedPosterior(ReadablePosterior):
 
         The arguments are those of `Posterior.sample`.
         """
-        rng, size = np.random.default_rng(seed), check_draws(size)
+        rng, size = generator_of(seed), check_draws(size)
         names = list(self._beliefs) if variables is None else checked_names(variables, list(self._beliefs))
         found: dict[str, np.ndarray] = {}
         if self._joint is not None:

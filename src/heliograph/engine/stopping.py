@@ -35,11 +35,13 @@ class StopRule:
         return self.limit is not None and info.settled(self.limit)
 
     def __or__(self, other: StopRule) -> StopRule:
+        _check_rule(other)
         return StopRule(
             lambda info: self(info) or other(info), f"{self._text} | {other._text}", _of(max, self.limit, other.limit)
         )
 
     def __and__(self, other: StopRule) -> StopRule:
+        _check_rule(other)
         return StopRule(
             lambda info: self(info) and other(info),
             f"({self._text} & {other._text})",
@@ -70,6 +72,8 @@ def changed_less_than(nats: float) -> StopRule:
 def after(sweeps: int) -> StopRule:
     """Stop after that many sweeps."""
     _check_positive("after", "sweeps", sweeps)
+    if not isinstance(sweeps, numbers.Integral):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"after takes a whole number of sweeps, not {in_words(sweeps)}")
     return StopRule(lambda info: info.sweep >= sweeps, f"after({sweeps})")
 
 
@@ -78,6 +82,11 @@ def after_seconds(seconds: float) -> StopRule:
     _check_positive("after_seconds", "seconds", seconds)
     end = time.monotonic() + seconds
     return StopRule(lambda info: time.monotonic() >= end, f"after_seconds({seconds:g})")
+
+
+def _check_rule(other: object) -> None:
+    if not isinstance(other, StopRule):
+        raise ModelError(f"a stopping rule combines with another, such as hg.after(50), not with {in_words(other)}")
 
 
 def _check_positive(rule: str, what: str, value: object) -> None:

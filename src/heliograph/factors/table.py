@@ -7,7 +7,9 @@ import pkgutil
 from pathlib import Path
 from typing import NamedTuple
 
+from heliograph.errors import ModelError
 from heliograph.factors.base import Factor
+from heliograph.numerics.checks import in_words
 
 __all__ = ["Supported", "SupportedRow", "supported"]
 
@@ -45,6 +47,9 @@ class Supported(tuple[SupportedRow, ...]):
 
     def of(self, factor: str) -> Supported:
         """The rows of one factor."""
+        names = dict.fromkeys(row.factor for row in self)
+        if factor not in names:
+            raise ModelError(f"no factor is called {in_words(factor)}; there are {', '.join(names)}")
         return Supported(row for row in self if row.factor == factor)
 
 

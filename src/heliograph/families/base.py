@@ -15,7 +15,7 @@ import numpy as np
 from heliograph.errors import ImproperError, ModelError
 from heliograph.families.points import or_none
 from heliograph.families.reading import Reading
-from heliograph.numerics.checks import as_real, check_fit, check_rng, short
+from heliograph.numerics.checks import as_real, check_fit, check_rng, in_words, short
 
 __all__ = ["Discrete", "Family", "concatenate", "positive_pair", "stored"]
 
@@ -228,6 +228,8 @@ class Discrete(Family):
 
 def concatenate(messages: Sequence[Family]) -> Family:
     """Join plates of one family along their first axis."""
+    if not isinstance(messages, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"concatenate takes a list of variables or of messages, not {in_words(messages)}")
     return Family.join(messages)
 
 

@@ -14,7 +14,7 @@ from heliograph.errors import ModelError
 from heliograph.families.base import Family
 from heliograph.families.multivariate_gaussian import MultivariateGaussian
 from heliograph.families.reading import Interval, central_interval, wanted_quantiles
-from heliograph.numerics.checks import check_rng, short
+from heliograph.numerics.checks import check_rng, in_words, short
 
 __all__ = ["Mixture"]
 
@@ -34,6 +34,8 @@ class Mixture:
 
     def __init__(self, weights: np.ndarray, components: Family) -> None:
         """`components` has the components along its first axis."""
+        if not isinstance(components, Family):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"the components of a mixture are messages of one family, not {in_words(components)}")
         if components.ndim < 1 or components.shape[0] != len(weights):
             raise ModelError(f"{len(weights)} weights do not fit components of shape {components.shape}")
         if not abs(float(np.sum(weights)) - 1.0) < _ROUNDING:

@@ -26,6 +26,7 @@ __all__ = [
     "check_observed",
     "check_positive",
     "check_probability",
+    "check_seen",
     "observed_shape",
     "without_missing",
 ]
@@ -185,6 +186,13 @@ def check_not_spread(name: str, full: tuple[int, ...], seen: np.ndarray) -> None
             f"variable {name!r}: observed has shape {seen.shape}, but the variable has shape {full}; give one value per entry and "
             f"NaN where it is missing{_column_hint(seen.shape)}"
         )
+
+
+def check_seen(name: str, observed: Any, **given: Any) -> None:
+    """Refuse arguments that say something of observed values where there are none."""
+    words = [f"{word}=" for word, value in given.items() if value is not None]
+    if observed is None and words:
+        raise ModelError(f"variable {name!r}: {' and '.join(words)} says something of observed=, which was not given")
 
 
 def without_missing(name: str, values: np.ndarray, missing: Any, event_rank: int = 0) -> np.ndarray:

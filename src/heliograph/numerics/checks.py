@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from heliograph.errors import ModelError
 
-__all__ = ["as_matrix", "as_real", "check_fit", "check_rng", "in_words", "listed", "short"]
+__all__ = ["as_matrix", "as_real", "check_fit", "check_rng", "generator_of", "in_words", "listed", "short"]
 
 
 def as_real(label: str, value: Any) -> np.ndarray:
@@ -48,6 +49,14 @@ def listed(items: Sequence[Any], most: int) -> str:
     "'a', 'b', ..."
     """
     return ", ".join(repr(item) for item in items[:most]) + (", ..." if len(items) > most else "")
+
+
+def generator_of(seed: Any) -> np.random.Generator:
+    """A generator of random numbers from a seed, or the generator that was given."""
+    whole = isinstance(seed, numbers.Integral) and not isinstance(seed, (bool, np.bool_)) and int(seed) >= 0
+    if not whole and not isinstance(seed, (np.random.Generator, np.random.SeedSequence)):
+        raise ModelError(f"seed must be a whole number of 0 or more, or a numpy.random.Generator, not {in_words(seed)}")
+    return np.random.default_rng(cast(Any, seed))
 
 
 def check_rng(rng: Any) -> None:

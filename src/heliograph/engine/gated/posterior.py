@@ -11,7 +11,7 @@ import numpy as np
 from heliograph.engine.covariances import check_pair
 from heliograph.engine.gated.branch import Branch, mixed_log_likelihood, posterior_of, predicted_by
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.predicting import Prediction, check_draws
+from heliograph.engine.predicting import Prediction, check_draws, summed
 from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
 from heliograph.engine.readable import ReadablePosterior, check_model, digests_of
 from heliograph.engine.saving import save_posterior
@@ -22,6 +22,7 @@ from heliograph.families import Bernoulli, Categorical, Family, Mixture
 from heliograph.graph.builder import Builder
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.variable import Variable
+from heliograph.numerics.checks import generator_of
 
 __all__ = ["GatedPosterior"]
 
@@ -198,7 +199,7 @@ class GatedPosterior(ReadablePosterior):
 
         The arguments are those of `Posterior.sample`.
         """
-        rng, n = np.random.default_rng(seed), check_draws(size)
+        rng, n = generator_of(seed), check_draws(size)
         weights = np.array([b.probability for b in self._possible])
         counts = rng.multinomial(n, weights / weights.sum())
         order = rng.permutation(n)
@@ -226,15 +227,14 @@ class GatedPosterior(ReadablePosterior):
                 f"NaN among the observed values, and ask for posterior[{name!r}]"
             )
         there = [b for b in self._possible if b.knows(target)]
-        return predicted_by(np.random.default_rng(seed), there, target, name, check_draws(draws))
+        return predicted_by(generator_of(seed), there, target, name, check_draws(draws))
 
     def log_likelihood(self, pointwise: bool = False) -> Any:
         """``log E p(y_i | parents)`` under the posterior: its sum, or with `pointwise` an array for every observed variable.
 
         The expectation is over the branches, too; of a variable that only some have, over these.
         """
-        found = mixed_log_likelihood(self._possible)
-        return found if pointwise else float(sum(np.nansum(a) for a in found.values()))
+        return summed(mixed_log_likelihood(self._possible), pointwise)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the beliefs to a file of JSON and arrays, which `load_posterior` reads back without the model."""

@@ -28,6 +28,7 @@ from heliograph.families.coordinates import event_size, logs_of
 from heliograph.graph.records import Graph
 from heliograph.graph.symbols import Symbol
 from heliograph.graph.variable import Variable
+from heliograph.numerics.checks import generator_of
 
 __all__ = ["IntegratedPosterior"]
 
@@ -239,7 +240,7 @@ class IntegratedPosterior(ReadablePosterior):
 
         The arguments are those of `Posterior.sample`.
         """
-        rng = np.random.default_rng(seed)
+        rng = generator_of(seed)
         names = list(self) if variables is None else checked_names(variables, list(self))
         parts: list[dict[str, np.ndarray]] = []
         for share in self._shares(rng, check_draws(size)):
@@ -254,7 +255,7 @@ class IntegratedPosterior(ReadablePosterior):
 
     def predict(self, target: Variable | str, *, draws: int = 4000, seed: Any = 0, **data: Any) -> Prediction:
         """Predict a variable, as `Posterior.predict` does; each draw has its own values of the hyper-parameters."""
-        rng = np.random.default_rng(seed)
+        rng = generator_of(seed)
         parts: list[Prediction] = []
         for share in self._shares(rng, check_draws(draws)):
             source = Source(self._at(share.point).graph, partial(self._draw, share), self._script, share.values)

@@ -7,7 +7,15 @@
 
 from heliograph.engine.predicting.draws import drawn
 from heliograph.engine.predicting.likelihood import pointwise_log_likelihood
-from heliograph.engine.predicting.predict import Seed, Source, check_draws, predicted, predicted_in, sampled
+from heliograph.engine.predicting.predict import (
+    Seed,
+    Source,
+    check_draws,
+    predicted,
+    predicted_in,
+    sampled,
+    summed,
+)
 from heliograph.engine.predicting.prediction import Prediction, joined_predictions
 from heliograph.engine.predicting.script import Script
 
@@ -17,6 +25,7 @@ __all__ = [
     "Seed",
     "Source",
     "check_draws",
+    "summed",
     "drawn",
     "joined_predictions",
     "pointwise_log_likelihood",

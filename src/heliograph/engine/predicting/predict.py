@@ -18,8 +18,9 @@ from heliograph.graph.records import Graph, Node, Plate
 from heliograph.graph.symbols import Values
 from heliograph.graph.tape import named_calls, replayed, rewritten, touched
 from heliograph.graph.variable import Variable
+from heliograph.numerics.checks import generator_of, in_words
 
-__all__ = ["Seed", "Source", "check_draws", "predicted", "predicted_in", "sampled"]
+__all__ = ["Seed", "Source", "check_draws", "predicted", "predicted_in", "sampled", "summed"]
 
 Seed = int | np.random.Generator | np.random.SeedSequence
 
@@ -33,15 +34,13 @@ class Source(NamedTuple):
     values: Values | None = None  # of hyper-parameters
 
 
-def predicted(
-    rng: np.random.Generator, source: Source, target: Variable | str, data: Mapping[str, Any], n: int
-) -> Prediction:
+def predicted(seed: Seed, source: Source, target: Variable | str, data: Mapping[str, Any], n: int) -> Prediction:
     """Draws of a variable: those that the new data reach are drawn anew from their parents, the others from the posterior.
 
     Parameters
     ----------
-    rng
-        The source of everything random.
+    seed
+        A whole number, or the source of everything random.
     source
         The posterior.
     target
@@ -51,7 +50,7 @@ def predicted(
     n
         The number of draws.
     """
-    script = _usable(source.script, target, data)
+    rng, script = generator_of(seed), _usable(source.script, target, data)
     with _with_data(script, data), replayed(_owner(script), _open(script, data), False, source.values) as draft:
         return predicted_in(rng, source, draft.graph, target, touched(script.calls, set(data)), n)
 
@@ -69,9 +68,7 @@ def predicted_in(
     return _read(forward, node, np.arange(node.size), node.shape)
 
 
-def sampled(
-    rng: np.random.Generator, source: Source, variables: Sequence[str | Variable] | None, n: int
-) -> dict[str, np.ndarray]:
+def sampled(seed: Seed, source: Source, variables: Sequence[str | Variable] | None, n: int) -> dict[str, np.ndarray]:
     """Joint draws of variables by name: all that are unobserved, or those that were asked for, expressions included."""
     if variables is None:
         wanted: list[Any] = [node.name for node in source.graph.nodes if node.given and not node.fully_observed]
@@ -86,6 +83,7 @@ def sampled(
             if name not in named:
                 raise ModelError(f"no variable is called {name!r}; there are {[node.name for node in nodes]}")
         nodes = [named[name] for name in wanted]
+    rng = generator_of(seed)
     forward = Forward(rng, source.graph, source.draw(rng, [node.position for node in nodes], n), n)
     found: dict[str, np.ndarray] = {}
     for v in wanted:
@@ -94,6 +92,15 @@ def sampled(
         values = forward.values(node)[:, one.entries().reshape(-1)]
         found[one.name] = values.reshape(n, *one.shape, *values.shape[2:])
     return found
+
+
+def summed(found: dict[str, np.ndarray], pointwise: object) -> dict[str, np.ndarray] | float:
+    """Log likelihoods by name as they are, or the sum of all that are known."""
+    if not isinstance(pointwise, (bool, np.bool_)):
+        raise ModelError(
+            f"pointwise must be True or False, not {in_words(pointwise)}; the result has every observed variable"
+        )
+    return found if pointwise else float(sum(np.nansum(a) for a in found.values()))
 
 
 def check_draws(n: object) -> int:

@@ -18,6 +18,7 @@ from heliograph.factors.black_box.options import RunOptions
 from heliograph.factors.black_box.oracle_calls import OracleCalls
 from heliograph.factors.black_box.reporting import Account, FactorReport, draw, report_of
 from heliograph.factors.black_box.saving import read_into, save_factor
+from heliograph.factors.black_box.sharing import Shared, in_turn
 from heliograph.families import EVERY_FAMILY, Family
 from heliograph.operators.protocol import Reply
 from heliograph.operators.registry import make_operator
@@ -28,7 +29,7 @@ from heliograph.oracles.references import KnownValues
 __all__ = ["BlackBox"]
 
 
-class BlackBox(Factor):
+class BlackBox(Shared, Factor):
     """A factor whose messages come from an oracle and are learned."""
 
     learns = True
@@ -92,6 +93,7 @@ class BlackBox(Factor):
         return models[0]._black_box(self, arguments, *given)
 
     # ---- messages in a run --------------------------------------------------------------------------------------
+    @in_turn
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
         """The messages to port `to`, asked or predicted as the run's operator decides."""
         self.check_port(to)
@@ -218,6 +220,7 @@ class BlackBox(Factor):
         """The belief divided by what came in, eq. (1)."""
         return self.belief(to, incoming, power, oracle=oracle, seed=seed) / incoming[to]
 
+    @in_turn
     def log_z(
         self,
         incoming: Incoming,
@@ -282,10 +285,6 @@ class BlackBox(Factor):
     def _refuse_power(self, power: float) -> None:
         if power != 1.0:
             raise UnsupportedError(f"factor {self.name!r} is a black box: it has no power {power}, only 1")
-
-    def __reduce__(self) -> str:
-        """By name, like any function: a process that imports its module has it."""
-        return self.__qualname__  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return (

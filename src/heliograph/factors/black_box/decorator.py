@@ -6,12 +6,16 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from heliograph.errors import ModelError
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.factors.black_box.counts import counted
+from heliograph.factors.black_box.oracle_calls import oracle_named
 from heliograph.factors.black_box.saving import WHAT, take
 from heliograph.families import Bernoulli, Family
 from heliograph.families.packing import family_named
+from heliograph.numerics.checks import in_words
 from heliograph.oracles import sampler_of
 from heliograph.storage import read_archive, understanding
 
@@ -88,6 +92,8 @@ def factor(
     if len(several) > 1 and not (vectorized and log_density is None and derivative is None):
         raise ModelError("a factor of several outputs takes arrays (vectorized=True), and no log_density or derivative")
 
+    _check_settings(vectorized, expensive, dimension, oracle, log_density, derivative)
+
     def wrap(f: Callable[..., Any]) -> BlackBox:
         known = {"partial": partial, "log_density": log_density, "derivative": derivative}
         family: Any = Bernoulli if output is int else several[0]
@@ -96,6 +102,21 @@ def factor(
         return BlackBox(sampler, dimension=dimension, data_ranks=data_ranks, oracle=oracle)
 
     return wrap if function is None else wrap(function)
+
+
+def _check_settings(
+    vectorized: Any, expensive: Any, dimension: Any, oracle: Any, log_density: Any, derivative: Any
+) -> None:
+    for name, value in (("vectorized", vectorized), ("expensive", expensive)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise ModelError(f"@factor: {name} must be True or False, not {in_words(value)}")
+    for name, value in (("log_density", log_density), ("derivative", derivative)):
+        if value is not None and not callable(value):
+            raise ModelError(f"@factor: {name} must be a function, not {in_words(value)}")
+    for n in dimension if isinstance(dimension, tuple) else (dimension,):
+        if n is not None and not (isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0):
+            raise ModelError(f"@factor: dimension must be a positive whole number, not {in_words(n)}")
+    oracle_named(oracle)
 
 
 def _is_output(family: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from heliograph.factors.base import Incoming
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.factors.black_box.options import RunOptions
+from heliograph.factors.black_box.sharing import in_turn
 from heliograph.families import Family, MultivariateGaussian
 from heliograph.operators.protocol import Reply
 from heliograph.oracles import Sampler
@@ -49,6 +50,7 @@ class JointBox(BlackBox):
         self.root, self.form = box.root, (*box.form, *joined)
         self.form_values = box.form_values
 
+    @in_turn
     def send(self, to: str, incoming: Incoming, options: RunOptions) -> Reply:
         """As `BlackBox.send`; what it costs is counted by the box."""
         before = self._counts()
@@ -57,6 +59,7 @@ class JointBox(BlackBox):
         finally:
             self._count(before)
 
+    @in_turn
     def log_z(self, incoming: Incoming, power: float = 1.0, **settings: Any) -> np.ndarray:
         """As `BlackBox.log_z`; what it costs is counted by the box."""
         before = self._counts()

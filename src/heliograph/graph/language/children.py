@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import Equal, Factor, Prior
 from heliograph.families import Family, Gaussian
-from heliograph.graph.check import check_not_spread, check_number, check_observed, observed_shape
+from heliograph.graph.check import check_not_spread, check_number, check_observed, check_seen, observed_shape
 from heliograph.graph.contradictions import check_plate
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.unfolding import next_entries
@@ -93,6 +93,7 @@ def child(draft: Draft, name: str, factor: Factor, ports: Ports, data: Data, kin
     entries
         Its size, and what was observed.
     """
+    check_seen(name, entries.observed, missing=entries.missing)
     if draft.mixes(name):
         return draft.component(name, factor, ports, data, kind)
     shape = None if entries.size is None else as_shape(f"variable {name!r}", entries.size)
@@ -214,6 +215,7 @@ def from_message(
 def with_prior(draft: Draft, name: str, message: Family, dimension: int | None, entries: Entries) -> Quantity:
     """A variable of the message's shape, with the message as its prior."""
     family, shape = type(message), message.shape
+    check_seen(name, entries.observed, missing=entries.missing)
     if draft.mixes(name):
         return draft.component(name, Equal(), {"a": message}, {}, Kind(family, dimension))
     if draft.unfolds(name):

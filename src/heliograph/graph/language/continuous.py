@@ -15,6 +15,7 @@ from heliograph.graph.check import (
     check_observed,
     check_positive,
     check_probability,
+    check_seen,
     observed_shape,
 )
 from heliograph.graph.draft import Draft
@@ -122,8 +123,7 @@ def _vector_gaussian(draft: Draft, name: str, mean: Any, covariance: Any, entrie
 
 def _censored(draft: Draft, name: str, mean: Any, spread: Spread, entries: Entries, censoring: Censoring) -> Quantity:
     """A Gaussian variable of which some values are only known to lie beyond a bound or in an interval."""
-    if entries.observed is None:
-        raise ModelError(f"variable {name!r}: censored= and until= say something of observed=, which was not given")
+    check_seen(name, entries.observed, **censoring._asdict())
     shape = fitted_size(name, observed_shape(name, entries.observed), entries.size)
     seen = check_observed(name, Gaussian, shape, None, entries.observed, entries.missing)
     values = np.full(shape, np.nan) if seen.point is None else np.asarray(seen.point).reshape(shape)

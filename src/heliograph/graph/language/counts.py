@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.factors import Binomial, BinomialLogit, Multinomial, NegativeBinomial, Poisson, PoissonLog
 from heliograph.families import Beta, Dirichlet, Gamma, Gaussian
-from heliograph.graph.check import check_counts, check_number, check_positive, check_probability
+from heliograph.graph.check import check_counts, check_number, check_positive, check_probability, check_seen
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import fit, likelihood, want
 from heliograph.graph.quantity import Quantity
@@ -148,6 +148,7 @@ def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any, missing:
 
 def _seen_counts(name: str, observed: Any, missing: Any) -> np.ndarray:
     """Observed counts, NaN where there are none."""
+    check_seen(name, observed, missing=missing)
     return np.array(np.nan) if observed is None else check_counts(name, "observed", observed, missing)
 
 

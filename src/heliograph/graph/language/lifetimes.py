@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.errors import ModelError, UnsupportedError
 from heliograph.factors import ExponentialInterval, Poisson, TruncatedGaussian, Weibull
 from heliograph.families import Gamma, Gaussian
-from heliograph.graph.check import check_bound, check_not_spread, check_positive
+from heliograph.graph.check import check_bound, check_not_spread, check_positive, check_seen
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.censoring import Censoring, bounds_of
 from heliograph.graph.language.children import as_gaussian, attach_plate, fit, likelihood, want
@@ -99,13 +99,16 @@ def exponential(
     """
     if (rate is None) == (log_rate is None):
         raise ModelError(f"variable {name!r}: an exponential needs exactly one of rate and log_rate=")
+    if size is not None and not (log_rate is None and censored is None and until is None):
+        raise ModelError(
+            f"variable {name!r}: size= goes with a rate and without censoring; the data have a shape of their own"
+        )
     if log_rate is not None:
         z = want(name, "log_rate", log_rate, Gaussian)
         z_scale, seen = scale(draft, z, -1.0), {"observed": observed, "missing": missing}
         weibull(draft, name, 1.0, log_scale=z_scale, censored=censored, until=until, **seen)
         return z
-    if observed is None and not (censored is None and until is None):
-        raise ModelError(f"variable {name!r}: censored= and until= say something of observed=, which was not given")
+    check_seen(name, observed, missing=missing, censored=censored, until=until)
     if censored is None and until is None:
         return gamma(draft, name, 1.0, rate, size=size, observed=observed, missing=missing)
     g = want(name, "rate", rate, Gamma, " (a Gaussian goes to log_rate=)")
@@ -140,6 +143,7 @@ def _write_censored(draft: Draft, name: str, g: Quantity, low: np.ndarray, high:
 
 
 def _lifetimes(name: str, observed: Any, censoring: Censoring) -> tuple[np.ndarray, np.ndarray]:
+    check_seen(name, observed, **censoring._asdict())
     low, high = bounds_of(name, np.nan if observed is None else observed, censoring, 0.0)
     exact = low == high
     if np.any((low < 0) | (high <= 0) | (exact & (low <= 0))):
@@ -197,6 +201,7 @@ def truncated_gaussian(
         raise ModelError(
             f"variable {name!r}: give lower= or upper= or both, lower below upper; without bounds it is model.gaussian"
         )
+    check_seen(name, observed, missing=missing)
     x = bounds_of(name, np.nan if observed is None else observed, Censoring(missing=missing), -np.inf)[0]
     if np.any((x <= low) | (x >= high)):
         raise ModelError(
