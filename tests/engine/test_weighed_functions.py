@@ -108,7 +108,7 @@ def test_switches_between_unseen_values_are_drawn():
     a, b = model.gaussian("a", 1.3, sd=2.0), model.gaussian("b", -1.2, sd=0.3)
     s = model.bernoulli("s", np.full(8, 0.11))
     model.student_t("y", model.select(s, a + np.zeros(8), b + np.zeros(8)), 0.3, 3.0, observed=y)
-    posterior, said = _said(model)
+    posterior, said = _said(model, damping=0.5)
     one, two = np.linspace(-10, 12, 2201), np.linspace(-3.5, 1.0, 451)
     rows = [stats.t.logpdf((y - v[:, None]) / 0.3, 3.0) - np.log(0.3) for v in (one, two)]
     both = np.logaddexp(np.log(0.11) + rows[0][:, None], np.log(0.89) + rows[1][None]).sum(axis=2)
