@@ -149,5 +149,7 @@ def statistics_of(
     for port in ports_of(problem):
         c = v if port is problem.output else u[..., port.columns]
         parts.append(port.axis.statistics(c, frame.centres[port.name][rows], frame.scales[port.name][rows]))
-    edges = np.stack([edge < 0, edge > 0], axis=-1).astype(float)
+    edges = np.zeros((*edge.shape, 2))
+    if edge.any():
+        edges[..., 0], edges[..., 1] = edge < 0, edge > 0
     return np.concatenate([*parts, edges], axis=-1)

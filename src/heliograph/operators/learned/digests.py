@@ -49,7 +49,8 @@ class Digests:
 
     def note(self, task: Task, group: Group, parts: Sequence[Settled], say_of: SayOfKind) -> None:
         """Take in what was found about rows that went the long way."""
-        of_use = group.referred and group.known.ready and not task.setting.compared
+        # where references find all values in tables, they are faster than a digest, and cost no evaluation either
+        of_use = group.referred and group.n_evaluations > 0 and group.known.ready and not task.setting.compared
         if not of_use or len(group.view.inputs) > decide.DIGEST_PLATE:
             return
         key = kind_key(group.kind, group.incoming, True), task.to

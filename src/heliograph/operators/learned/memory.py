@@ -36,6 +36,7 @@ class Group(NamedTuple):
     view: View
     known: Correction
     referred: bool  # whether they have a reference
+    n_evaluations: int  # of the function, for their references
 
 
 class Memory:
@@ -59,7 +60,7 @@ class Memory:
         """See rows of one kind, with what is known of such rows; those seen last are not evaluated again in the same call."""
         if self._latest is not None and self._latest[0] is task and self._latest[1].incoming is incoming:
             return self._latest[1]
-        started = time.perf_counter()
+        started, before = time.perf_counter(), task.costs.n_evaluations
         reference = self.references.refer(task.rng, incoming, task.setting, task.to)
         if reference is not None:
             task.costs.n_evaluations += reference.n_evaluations
@@ -69,7 +70,10 @@ class Memory:
         known = self._known(kind_key(kind, incoming, reference is not None), view)
         known.process.use()
         task.costs.seconds_prediction += time.perf_counter() - started
-        self._latest = task, Group(kind, incoming, view, known, reference is not None)
+        self._latest = (
+            task,
+            Group(kind, incoming, view, known, reference is not None, task.costs.n_evaluations - before),
+        )
         return self._latest[1]
 
     def learn(

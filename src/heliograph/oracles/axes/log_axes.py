@@ -46,7 +46,7 @@ class LogAxis(_PowerAxis):
         u = u[..., 0]
         log_rate = np.log(np.where(rate == 0, 1.0, np.abs(rate)))
         log_p = power * u - np.sign(rate) * np.exp(np.minimum(u + log_rate, 700.0)) - columns(message.log_normaliser())
-        return at_points(message, np.exp(np.minimum(u, 709.0)), log_p)
+        return log_p if message.point is None else at_points(message, np.exp(np.minimum(u, 709.0)), log_p)
 
     def edge(self, x):
         return -(x <= _TINY).astype(np.int8)  # the numbers below have no digits left
@@ -100,8 +100,9 @@ class LogitAxis(_PowerAxis):
     def log_message(self, message, u):
         a, b = (columns(k) for k in message.naturals)
         u = u[..., 0]
-        log_p = a * special.log_expit(u) + b * special.log_expit(-u) - columns(message.log_normaliser())
-        return at_points(message, special.expit(u), log_p)
+        both = -np.log1p(np.exp(-np.abs(u)))  # of log p and log(1 - p), beside what is linear in one of the two
+        log_p = a * (np.minimum(u, 0.0) + both) + b * (both - np.maximum(u, 0.0)) - columns(message.log_normaliser())
+        return log_p if message.point is None else at_points(message, special.expit(u), log_p)
 
     def edge(self, x):
         return (x == 1).astype(np.int8) - (x <= _TINY)  # the numbers below have no digits left
@@ -148,9 +149,11 @@ def _softplus_excess(u, c):
     sign = np.where(c > 0, -1.0, 1.0)  # by symmetry work on the side where the probability is small
     log_q = special.log_expit(sign * c)
     q, d = np.exp(log_q), sign * d
-    small = np.log1p(q * np.expm1(np.minimum(d, 30.0)))
-    large = np.logaddexp(special.log_expit(-sign * c), log_q + d)
-    return np.maximum(np.where(d < 30, small, large) - q * d, 0.0)
+    excess = np.log1p(q * np.expm1(np.minimum(d, 30.0)))
+    far = ~(d < 30)
+    if far.any():
+        excess = np.where(far, np.logaddexp(special.log_expit(-sign * c), log_q + d), excess)
+    return np.maximum(excess - q * d, 0.0)
 
 
 def _matrix_of_logs(q):

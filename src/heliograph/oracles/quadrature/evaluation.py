@@ -75,7 +75,7 @@ def evaluate_cells(
     # what was seen, one nat for what the inputs' messages may do between the nodes, and what the output's may do there
     log_most = _log_highest(some, v, log_in, log_out, d) + 1.0 + log_volume + d * np.log(2.0)
     log_most = np.logaddexp(log_most, log_unlooked.max(axis=1))
-    offset = log_w.max(axis=1)
+    offset = log_w.T.copy().max(axis=0)
     offset = np.where(np.isfinite(offset), offset, -1e300)
     w = np.exp(log_w - offset[:, None])
     # at the corners, the integrand less what its values at the nodes foretell: a cliff that no node has seen
@@ -150,16 +150,17 @@ def _steps(v: np.ndarray, d: int) -> np.ndarray:
 def _log_highest(problem: Problem, v: np.ndarray, log_in: np.ndarray, log_out: np.ndarray, d: int) -> np.ndarray:
     """The largest integrand that a cell may hold, judging by the range of outputs at its nodes."""
     axis, message = problem.output.axis, problem.output.message
-    at_nodes = (log_in + log_out).max(axis=1)
-    seen, least = log_out.max(axis=1), log_out.min(axis=1)
+    log_in, log_out = log_in.T.copy(), log_out.T.copy()  # few nodes: along the first axis NumPy is three times as fast
+    at_nodes = (log_in + log_out).max(axis=0)
+    seen, least = log_out.max(axis=0), log_out.min(axis=0)
     if axis.discrete:
         return at_nodes + np.where((v == v[:, :1]).all(axis=(1, 2)), 0.0, 10.0)  # a jump inside
     if axis.n_coordinates > 1:
         return at_nodes + np.where(np.isfinite(least), 0.5 * (seen - least), 0.0)
-    slack = 0.5 * _steps(v[..., 0], d)  # between two nodes it may turn, and go on by half the step
-    low, high = (v[..., 0] - slack).min(axis=1), (v[..., 0] + slack).max(axis=1)
+    slack, value = 0.5 * _steps(v[..., 0], d).T, v[..., 0].T.copy()  # between nodes it may go on by half the step
+    low, high = (value - slack).min(axis=0), (value + slack).max(axis=0)
     places = np.stack([low, np.clip(axis.mode(message), low, high), high], axis=1)
     best = axis.log_message(message, places[..., None]).max(axis=1)
     best = np.where(np.isnan(best), -np.inf, best)
     # not by the difference of the two, of which nothing may be left when both are large
-    return np.where(best > seen, log_in.max(axis=1) + best, at_nodes)
+    return np.where(best > seen, log_in.max(axis=0) + best, at_nodes)

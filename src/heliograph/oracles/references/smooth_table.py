@@ -20,6 +20,7 @@ _LEVELS = {1: 5, 2: 3}  # times that a panel may be cut in halves along every si
 _MOST = {1: 2048, 2: 4096}  # panels
 _BEYOND = {1: 0.5, 2: 0.25}  # of the range in which values were wanted: laid on each side besides, for problems to come
 _DUE = 4  # times its price that a panel has been paid for in calls, before it is laid
+_FARTHEST = 1e9  # panels from 0
 _ENOUGH = 16  # panels, by which one sees whether the function is smooth at all
 _BLOCK = 32_768  # values at once
 _ROUNDING = 64 * np.finfo(float).eps
@@ -59,6 +60,7 @@ class SmoothTable:
         self.coefficients = np.full((1, *(DEGREE,) * self.d), np.nan)  # of cells; the first one stands for unknown
         self.asked: dict[tuple[int, ...], int] = {}  # values that were called for in panels which were not laid
         self._ready()
+        self._price = _DUE * (DEGREE**self.d + len(_BETWEEN[self.d]))
         self.n_calls = 0  # of the function, to lay panels
         self.hopeless = False  # the function is not smooth in most panels
 
@@ -115,13 +117,11 @@ class SmoothTable:
         Gives the calls that this took.
         """
         panels, counts = np.unique(np.floor(wanted / self.width), axis=0, return_counts=True)
+        usable = (np.abs(panels) < _FARTHEST).all(axis=1)  # nor NaN
         due = []
-        for panel, count in zip(panels, counts, strict=True):
-            if not np.isfinite(panel).all() or (np.abs(panel) > 1e9).any():
-                continue
-            key = tuple(int(p) for p in panel)
-            self.asked[key] = self.asked.get(key, 0) + int(count)
-            if self.asked[key] >= _DUE * (DEGREE**self.d + len(_BETWEEN[self.d])) and not self._laid(key):
+        for key, count in zip(map(tuple, panels[usable].astype(int).tolist()), counts[usable].tolist(), strict=True):
+            self.asked[key] = asked = self.asked.get(key, 0) + count
+            if asked >= self._price and not self._laid(key):
                 due.append(key)
         if not due or self.hopeless or not self._reach(np.array(due)):
             return 0
