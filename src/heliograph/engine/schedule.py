@@ -66,6 +66,8 @@ def plan(graph: Graph, reads_of: Reads) -> Schedule:
     # what a block says of the user's variables belongs to the sweep, though nothing in it reads that
     in_loop = {tasks[k].plate for k in range(len(tasks)) if looped[k] and _joint(graph, tasks[k])}
     shown = {k for k in final if tasks[k].plate in in_loop and _is_shown(_receiver(graph, tasks[k]))}
+    while early := {k for k in shown if any(u in final and u not in shown for u in reads[k])}:
+        shown -= early  # what they read is itself sent only at the end
     sweep = _down_and_back(graph, [tasks[k] for k in range(len(tasks)) if looped[k] or k in shown])
     final = [k for k in final if k not in shown]
     return Schedule(tuple(tasks[k] for k in once), sweep, tuple(tasks[k] for k in final))
