@@ -113,4 +113,5 @@ def test_a_hyper_parameter_decides_which_bound_is_the_tightest() -> None:
     p = stats.norm.sf(np.maximum(at, 1.0))
     posterior = model.infer()
     assert posterior.log_evidence == pytest.approx(np.log(np.trapezoid(p, at) / 2.0), abs=5e-3)
-    assert float(posterior[bound].mean) == pytest.approx((at * p).sum() / p.sum(), abs=5e-3)
+    # the density has a kink at 1, which the lattice of values rounds off: .02 of its standard deviation of .48
+    assert float(posterior[bound].mean) == pytest.approx((at * p).sum() / p.sum(), abs=0.012)
