@@ -33,7 +33,8 @@ def logistic_box():
     return logistic
 
 
-@pytest.mark.parametrize(("reference", "most"), [("auto", 45), ("none", 110)])
+# without reference the evidence, which the check of small models compares, takes 28 answers of its own: 123 in all
+@pytest.mark.parametrize(("reference", "most"), [("auto", 45), ("none", 130)])
 def test_a_sequence_of_problems_is_solved_within_the_tolerance_by_few_answers(reference, most):
     rng, box = np.random.default_rng(0), logistic_box()
     operator = Learned(reference=reference)
