@@ -179,3 +179,23 @@ def test_values_that_nobody_saw_are_not_said_to_be_wrong():
     posterior, said = _said(model)
     assert not any("of y " in text or "y," in text for text in said), said
     assert np.isfinite(posterior["y"].sd).all()
+
+
+def test_a_switch_that_a_run_is_certain_of_has_one_value_in_all_draws():
+    """Its belief is 1 to rounding after the data and was not before: one component of the draws left it out, and one did not."""
+    model = hg.Model()
+    a, b = model.gaussian("a", -1.2, sd=2.0), model.gaussian("b", 0.86, sd=0.3)
+    s = model.bernoulli("s", np.array([0.74, 0.86]))
+    value = model.select(s, a + np.zeros(2), b + np.zeros(2))
+    model.gaussian("y", value, sd=0.3, observed=np.array([0.3805, -3.52]), censored=np.array([True, False]))
+    posterior, _ = _said(model)
+    one, two = np.linspace(-10, 8, 1801), np.linspace(-1.5, 3.0, 451)
+    above = [stats.norm.logsf((0.3805 - v) / 0.3) for v in (one, two)]
+    seen = [stats.norm.logpdf(-3.52, v, 0.3) for v in (one, two)]
+    both = np.logaddexp(np.log(0.74) + above[0][:, None], np.log(0.26) + above[1][None])
+    both += np.logaddexp(np.log(0.86) + seen[0][:, None], np.log(0.14) + seen[1][None])
+    both += stats.norm.logpdf(one, -1.2, 2.0)[:, None] + stats.norm.logpdf(two, 0.86, 0.3)
+    mean, sd, log_z = _normal_grid(both, one, two)
+    assert posterior[a].mean == pytest.approx(mean, abs=0.01)
+    assert posterior[a].sd == pytest.approx(sd, rel=0.02)
+    assert posterior.log_evidence == pytest.approx(log_z, abs=0.05)

@@ -40,8 +40,8 @@ class Values(NamedTuple):
 class Component(Protocol):
     """Something that draws, and knows the density of what anything drew."""
 
-    def draw(self, rng: np.random.Generator, n: int) -> Values:
-        """Draw that many."""
+    def draw(self, rng: np.random.Generator, n: int, free: dict[int, np.ndarray]) -> Values:
+        """Draw that many; `free` are the entries of nodes in no block that are to be drawn."""
         ...
 
     def log_density(self, drawn: Drawn) -> np.ndarray:
@@ -55,9 +55,9 @@ class Portion(NamedTuple):
     blocks: list[tuple[np.ndarray, np.ndarray]]  # mean, and a root of the covariance
     nodes: dict[int, Family]
 
-    def draw(self, rng: np.random.Generator, n: int) -> Values:
+    def draw(self, rng: np.random.Generator, n: int, free: dict[int, np.ndarray]) -> Values:
         """Draw that many."""
-        nodes = {k: _sampled(belief, rng, n) for k, belief in self.nodes.items()}
+        nodes = {k: _sampled(belief[free[k]], rng, n) for k, belief in self.nodes.items()}
         bases = [mean[:, None] + root @ rng.standard_normal((root.shape[1], n)) for mean, root in self.blocks]
         return Values(bases, nodes)
 
@@ -72,8 +72,8 @@ class Portion(NamedTuple):
 
 
 def _sampled(belief: Family, rng: np.random.Generator, n: int) -> np.ndarray:
-    """Draws (m, n) of the entries that were not observed."""
-    drawn = belief[np.flatnonzero(~belief.is_point)].sample(rng, n).T
+    """Draws (m, n) of every entry."""
+    drawn = belief.sample(rng, n).T
     return drawn if isinstance(belief, (Gaussian, Bernoulli)) else np.maximum(drawn, _TINY)
 
 
@@ -93,14 +93,15 @@ class Mixture(NamedTuple):
         self, rng: np.random.Generator, graph: Graph, blocks: Sequence[Block], beliefs: dict[int, Family]
     ) -> Drawn:
         """As many draws as the numbers say, from one component after the other; `beliefs` are of nodes in no block."""
-        parts = [c.draw(rng, n) for c, n in zip(self.components, self.numbers, strict=True)]
+        # one rule for all components: what the run is certain of, as it is of a switch to rounding, has one value in all draws
+        free = {node: np.flatnonzero(~belief.is_point) for node, belief in beliefs.items()}
+        parts = [c.draw(rng, n, free) for c, n in zip(self.components, self.numbers, strict=True)]
         drawn = Drawn(graph, sum(self.numbers))
         for node, belief in beliefs.items():
-            free = ~belief.is_point
             values = np.repeat(belief.mean[:, None], drawn.n, axis=1)
             if all(node in p.nodes for p in parts):
-                values[free] = np.concatenate([p.nodes[node] for p in parts], axis=1)
-            drawn.add_node(graph.nodes[node], values, np.flatnonzero(free))
+                values[free[node]] = np.concatenate([p.nodes[node] for p in parts], axis=1)
+            drawn.add_node(graph.nodes[node], values, free[node])
         for k, block in enumerate(blocks):
             drawn.add_block(block, np.concatenate([p.blocks[k] for p in parts], axis=1))
         return drawn
@@ -173,7 +174,7 @@ class Kernels:
             counts.append(len(gap))
         self.share = np.array(counts) / sum(counts)
 
-    def draw(self, rng: np.random.Generator, n: int) -> Values:
+    def draw(self, rng: np.random.Generator, n: int, free: dict[int, np.ndarray]) -> Values:
         """Draw that many; what is a function of others is left for the functions."""
         d = len(self.kernels[0][0])
         tail = np.sqrt(rng.chisquare(_DOF, n) / _DOF)
