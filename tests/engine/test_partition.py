@@ -88,7 +88,7 @@ def test_a_part_that_was_saved_goes_on_in_another_process(tmp_path):
 
 def test_what_cannot_be_shared_is_refused():
     model, w = model_of(*data(5, seed=0, n_groups=2), 2)
-    with pytest.raises(hg.ModelError, match="'u' is none"):
+    with pytest.raises(hg.ModelError, match="'u' is not a vector"):
         Part(model, model["u"])
     part = Part(model, w)
     with pytest.raises(hg.ModelError, match="one proper vector of 3 numbers"):

@@ -8,7 +8,7 @@ from heliograph.operators.asking import AlwaysAsk
 from heliograph.operators.kjit.just_in_time import JustInTime
 from heliograph.operators.kjit.kernel_learner import KernelLearner, Kjit
 from heliograph.operators.learned import Learned
-from heliograph.operators.protocol import Learner, Operator, Reply, Setting
+from heliograph.operators.protocol import Learner, LogNormalisers, Operator, Reply, Setting
 from heliograph.operators.registry import make_operator, operator_names, register
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Kjit",
     "Learned",
     "Learner",
+    "LogNormalisers",
     "Operator",
     "Reply",
     "Setting",

@@ -161,7 +161,8 @@ NOTHING_MORE = Setting()
 class Operator(Protocol):
     """Sends the messages of one factor.
 
-    An operator that learns log Z too has a method ``log_z(rng, incoming, ask, setting)``, and the evidence uses it.
+    An operator that learns log Z too has a method ``log_z(rng, incoming, ask, setting)`` that returns `LogNormalisers`, and
+    the evidence uses it.
     """
 
     name: str
