@@ -111,9 +111,8 @@ def _checked_run(model: Builder | Replay, options: StepOptions) -> Run:
     """Make a run whose settings have been checked; it has not begun."""
     check_options(options)
     graph = model.graph.snapshot()  # the run, and its posterior, are of the model as it is now
-    graph.script = (
-        None if isinstance(model, Replay) else script_of(model)
-    )  # a branch was not written by calls of its own
+    if not isinstance(model, Replay):  # a branch was not written by calls of its own
+        graph.script = script_of(model)
     check_graph(graph)
     compiled = compile_model(graph, options.structure, options.budget)
     if options.start is None:
