@@ -17,7 +17,7 @@ from heliograph.engine.nested.points import Evaluator, Point, log_prior, values_
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.nested.precisions import poorly_messaged
 from heliograph.engine.nested.records import Error, Integration
-from heliograph.engine.nested.remarks import doubts_of, of_bias, remarks_of
+from heliograph.engine.nested.remarks import doubts_of, of_bias, of_long_tails, remarks_of
 from heliograph.engine.options import InferOptions
 from heliograph.engine.predicting.script import script_of
 from heliograph.errors import AccuracyWarning, ModelError, UnsupportedError
@@ -118,7 +118,7 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     values |= {k: np.broadcast_to(v, (len(whole.u), *np.shape(v))) for k, v in pinned.items()}
     doubts = _with_time(doubts_of(whole, integration), evaluator, options)
     posterior = IntegratedPosterior(script_of(model), whole, values, integration, whole.log_mass, doubts)
-    _warn(whole, doubts, options)
+    _warn(whole, (doubts, of_long_tails(whole, chosen)), options)
     return posterior
 
 
@@ -171,10 +171,10 @@ def _integration(
     )
 
 
-def _warn(whole: Whole, doubts: str, options: InferOptions) -> None:
+def _warn(whole: Whole, doubts: Sequence[str], options: InferOptions) -> None:
     """Warn of everything that a user should know before trusting the posterior."""
-    if doubts:
-        warnings.warn(doubts, AccuracyWarning, stacklevel=5)
+    for doubt in filter(None, doubts):
+        warnings.warn(doubt, AccuracyWarning, stacklevel=5)
     best = max(whole.points, key=lambda p: p.log_density)
     if best.posterior is not None and best.graph is not None and best.posterior.converged:
         curved = () if best.bent is None or (not isinstance(options.correct, str) and options.correct) else best.bent()

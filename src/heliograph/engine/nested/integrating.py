@@ -21,13 +21,13 @@ from heliograph.numerics.exploring.flooding import Flood, flood
 from heliograph.numerics.exploring.nodes import Nodes, held, integrate
 from heliograph.numerics.exploring.surrogate import Surrogate, fit, matrix
 
-__all__ = ["ABOVE", "Region", "Whole", "corrected", "explore", "region_of", "single", "whole_of"]
+__all__ = ["ABOVE", "FOLLOWED", "Region", "Whole", "corrected", "explore", "region_of", "single", "whole_of"]
 
 _MOST = {1: 40, 2: 80, 3: 120, 4: 150, 5: 200, 6: 250}  # points of a lattice, far more than a well-behaved model takes
 _DEEP = 25.0  # nats below the top: such points hold no mass, and would distort a surrogate
 _CLOSE = 0.05  # whitened distance below which one of two points is left out
 _BETWEEN = 1.5  # times the whitened distance from a mode to that from another, up to which a node is between the two
-_FOLLOWED = {1, 2, 3}  # dimensions in which mass beyond the points is followed
+FOLLOWED = {1, 2, 3}  # dimensions in which mass beyond the points is followed
 _LOST = 0.1  # share of the mass beyond all points, above which some is evaluated; 14 models had .03 to .07, wrong ones .14 up
 _AT_ONCE = 3  # values of it at a time
 _ROUNDS = 8  # times, at the most
@@ -73,7 +73,7 @@ def explore(evaluator: Evaluator, seed: int = 0) -> Whole:
 def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
     """Evaluate where the surrogate has much mass beyond all points, until it has little: it may have lost a ridge that bends."""
     frames = [r.frame for r in whole.regions]
-    for _ in range(_ROUNDS if len(frames[0].centre) in _FOLLOWED else 0):
+    for _ in range(_ROUNDS if len(frames[0].centre) in FOLLOWED else 0):
         regions: list[Region] = []
         for k, r in enumerate(whole.regions):
             beyond = np.where(r.nodes.beyond, r.nodes.weights, 0.0)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from heliograph.engine.nested.bias import Bias
-from heliograph.engine.nested.integrating import ABOVE, Whole
+from heliograph.engine.nested.integrating import ABOVE, FOLLOWED, Whole
 from heliograph.engine.nested.points import log_prior
 from heliograph.engine.nested.records import Integration
 from heliograph.graph.hyper import Hyper
 
-__all__ = ["doubts_of", "of_bias", "remarks_of"]
+__all__ = ["doubts_of", "of_bias", "of_long_tails", "remarks_of"]
 
 _OPEN = 2.0  # nats by which the evidence at the lowest scale may fall short of the best: zero is not ruled out
 _UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, below which the data said nothing
@@ -55,15 +55,41 @@ def _of_one(whole: Whole, hypers: Sequence[Hyper], h: Hyper, part: slice) -> lis
         np.abs(sd / h.prior.width - 1.0) < _UNKNOWN
     ).all():
         return [f"the data say next to nothing about {h.name!r}: its posterior is its prior"]
-    if not h.prior.positive or h.prior.n > 1:
+    value = _as_good_as_zero(whole, hypers, h, part)
+    if value is None:
         return []
+    return [f"{h.name!r} may be zero: the evidence at {value:.2g} is within {_OPEN:g} nats of the best"]
+
+
+def _as_good_as_zero(whole: Whole, hypers: Sequence[Hyper], h: Hyper, part: slice) -> float | None:
+    """The least value of a scale that was tried, if it is small and nearly as good as the best; else None."""
+    if not h.prior.positive or h.prior.n > 1:
+        return None
     evidence = np.array([p.log_density - log_prior(hypers, p.u) for p in whole.points])
     lowest = int(np.argmin([p.u[part][0] for p in whole.points]))
     value = h.prior.value(whole.points[lowest].u[part])
-    best = h.prior.value(mean)
-    if evidence[lowest] > evidence.max() - _OPEN and value < 0.3 * best:
-        return [f"{h.name!r} may be zero: the evidence at {float(value):.2g} is within {_OPEN:g} nats of the best"]
-    return []
+    best = h.prior.value(whole.weights @ whole.u[:, part])
+    return float(value) if evidence[lowest] > evidence.max() - _OPEN and value < 0.3 * best else None
+
+
+def of_long_tails(whole: Whole, hypers: Sequence[Hyper]) -> str:
+    """What to say of scales that may be zero, in more dimensions than those in which long tails are followed; else empty."""
+    if whole.u.shape[1] <= max(FOLLOWED):
+        return ""
+    ends = np.cumsum([h.prior.n for h in hypers])
+    parts = [slice(end - h.prior.n, end) for h, end in zip(hypers, ends, strict=True)]
+    names = [
+        repr(h.name)
+        for h, part in zip(hypers, parts, strict=True)
+        if _as_good_as_zero(whole, hypers, h, part) is not None
+    ]
+    if not names:
+        return ""
+    return (
+        f"{', '.join(names)} may be zero, and with {whole.u.shape[1]} hyper-parameters tails as long as that are not followed to "
+        "their end: means and standard deviations of such scales may be off by a tenth or two of a standard deviation; "
+        "integrate over fewer at once, or give the scale a prior that is away from zero"
+    )
 
 
 def of_bias(bias: Bias | None, mended: bool) -> tuple[str, ...]:
