@@ -84,7 +84,7 @@ def test_killed_half_way_and_run_again_it_ends_where_an_undisturbed_run_does(und
 
 
 def test_ctrl_c_leaves_a_readable_report_of_what_was_finished_and_ends_its_workers(tmp_path):
-    process = _start(tmp_path, "--jobs", "2", problems=1500)
+    process = _start(tmp_path, "--jobs", "2", problems=5000)  # with 1,500 kjit once ended before the signal came
     said, noise = _stop_after_exact(process, tmp_path, signal.SIGINT)
     assert process.returncode == 130, noise
     told = json.loads(said)
