@@ -7,7 +7,6 @@ variables of the new graph.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, cast
@@ -16,6 +15,7 @@ from heliograph.errors import ModelError
 from heliograph.graph.data import Data, inside, roots_of
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries
+from heliograph.graph.language.keywords import signature_of
 from heliograph.graph.language.statements import observe
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Gate
@@ -37,7 +37,7 @@ class Call(NamedTuple):
     @property
     def arguments(self) -> dict[str, Any]:
         """What was given, by the names of the function's parameters."""
-        return dict(inspect.signature(self.function).bind(None, *self.args, **self.kwargs).arguments)
+        return dict(signature_of(self.function).bind(None, *self.args, **self.kwargs).arguments)
 
     @property
     def name(self) -> str | None:
@@ -48,7 +48,7 @@ class Call(NamedTuple):
     @property
     def takes_observed(self) -> bool:
         """Whether it can be given observed values."""
-        return "observed" in inspect.signature(self.function).parameters
+        return "observed" in signature_of(self.function).parameters
 
     def label(self) -> None:
         """Give the columns' names of a table to the vector that it is multiplied with."""
@@ -72,7 +72,7 @@ def named_calls(calls: Iterable[Any]) -> dict[str, Call]:
 
 def _with_observed(call: Call, values: Any, missing: Any = None) -> Call:
     """The same call with other observed values."""
-    signature = inspect.signature(call.function)
+    signature = signature_of(call.function)
     given = call.arguments | {"observed": values, "missing": missing}
     bound = signature.bind_partial()
     bound.arguments.update({k: given[k] for k in signature.parameters if k in given})

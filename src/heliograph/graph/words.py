@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from heliograph.families import Gamma
 from heliograph.graph.draft import Draft
+from heliograph.graph.language.keywords import signature_of
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.variable import ModelLike, Variable, as_symbol, build, state
 
@@ -43,12 +44,13 @@ def statement(function: Callable[Concatenate[Draft, P], R], *numbers: str) -> Ca
 
 
 def _method(call: Callable[..., Any], function: Callable[..., Any], numbers: tuple[str, ...]) -> Any:
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     names = list(signature.parameters)[1:]
     at = [names.index(n) for n in numbers if n in names]
 
     @wraps(function)
     def method(self: ModelLike, *args: Any, **kwargs: Any) -> Any:
+        _check_keywords(function.__name__, names, kwargs)
         if numbers:
             args = tuple(_known(self, x) if k in at else x for k, x in enumerate(args))
             kwargs = {k: _known(self, x) if k in numbers else x for k, x in kwargs.items()}
@@ -57,6 +59,13 @@ def _method(call: Callable[..., Any], function: Callable[..., Any], numbers: tup
     cast(Any, method).__signature__ = _as_method(signature, call is build)
     method.__doc__ = _with_shared(inspect.getdoc(function) or "", names)
     return method
+
+
+def _check_keywords(word: str, names: list[str], kwargs: dict[str, Any]) -> None:
+    """Refuse a keyword that the word does not have, as Python would if the shared ones stood in its signature."""
+    for keyword in kwargs:
+        if keyword not in names:
+            raise TypeError(f"{word}() got an unexpected keyword argument {keyword!r}")
 
 
 def _with_shared(doc: str, names: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from heliograph.graph.language.children import (
     with_prior,
 )
 from heliograph.graph.language.functions import between
+from heliograph.graph.language.keywords import EntryKeywords, SeenKeywords
 from heliograph.graph.language.linear import stack
 from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.language.statements import constrain
@@ -48,11 +49,9 @@ def gaussian(
     sd: Argument | None = None,
     precision: Argument | None = None,
     covariance: Any = None,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
     censored: Any = None,
     until: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """A Gaussian variable: scalars with `variance`, `sd` or `precision`, or a vector with `covariance`.
 
@@ -71,7 +70,7 @@ def gaussian(
     censored, until
         Which observed values are only bounds, as for `exponential`.
     """
-    spread, entries = Spread(variance, sd, precision, covariance), Entries(size, observed, missing)
+    spread, entries = Spread(variance, sd, precision, covariance), Entries(**keywords)
     if censored is not None or until is not None:
         return _censored(draft, name, mean, spread, entries, Censoring(censored, until))
     return _gaussian(draft, name, mean, spread, entries)
@@ -141,10 +140,7 @@ def gamma(
     name: str,
     shape: Argument,
     rate: Argument | None = None,
-    *,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """A Gamma variable with a shape and a rate; its mean is ``shape / rate``.
 
@@ -158,7 +154,7 @@ def gamma(
     rate
         A number, an array, a hyper-parameter, or a Gamma variable.
     """
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     if isinstance(shape, Family):
         return from_message(draft, name, shape, (Gamma,), entries)
     if isinstance(shape, Quantity):
@@ -180,9 +176,7 @@ def beta(
     *,
     mean: Argument | None = None,
     concentration: Any = None,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """A Beta variable with fixed `a` and `b`, or with a `mean` and a `concentration`.
 
@@ -196,7 +190,7 @@ def beta(
     mean, concentration
         In place of `a` and `b`.
     """
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     if isinstance(a, Family):
         return from_message(draft, name, a, (Beta,), entries)
     if (mean is None) != (concentration is None) or (a is not None and mean is not None):
@@ -225,7 +219,7 @@ def _beta_around(draft: Draft, name: str, mean: Any, concentration: np.ndarray, 
     return from_parameters(draft, name, Beta, (m * concentration, (1.0 - m) * concentration), entries)
 
 
-def variable(draft: Draft, name: str, prior: Family, *, observed: Any = None, missing: Any = None) -> Quantity:
+def variable(draft: Draft, name: str, prior: Family, **keywords: Unpack[SeenKeywords]) -> Quantity:
     """A variable of any family with a message as its prior, for example a posterior of an earlier batch.
 
     Parameters
@@ -233,4 +227,4 @@ def variable(draft: Draft, name: str, prior: Family, *, observed: Any = None, mi
     prior
         A proper message, of the shape of the variable.
     """
-    return from_message(draft, name, prior, (Family,), Entries(None, observed, missing))
+    return from_message(draft, name, prior, (Family,), Entries(**keywords))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from heliograph.factors import Binomial, BinomialLogit, Multinomial, NegativeBin
 from heliograph.families import Beta, Dirichlet, Gamma, Gaussian
 from heliograph.graph.check import check_counts, check_number, check_positive, check_probability, check_seen
 from heliograph.graph.draft import Draft
-from heliograph.graph.language.children import fit, likelihood, want
+from heliograph.graph.language.children import Entries, fit, likelihood, want
+from heliograph.graph.language.keywords import SeenKeywords
 from heliograph.graph.quantity import Quantity
 
 __all__ = ["binomial", "multinomial", "negative_binomial", "poisson"]
@@ -25,8 +26,7 @@ def poisson(
     rate: Quantity | None = None,
     *,
     log_rate: Quantity | None = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[SeenKeywords],
 ) -> None:
     """Poisson counts, with a Gamma variable as `rate` or a Gaussian variable as `log_rate`; NaN entries are missing.
 
@@ -37,15 +37,16 @@ def poisson(
     """
     if (rate is None) == (log_rate is None):
         raise ModelError(f"variable {name!r}: a Poisson needs exactly one of rate and log_rate=")
+    entries = Entries(**keywords)
     what, z = ("rate", rate) if log_rate is None else ("log_rate", log_rate)
     if draft.mixes(name) and what == "rate" and not isinstance(z, Quantity):
         fixed = check_number(name, "rate", z)
         fixed = check_positive(name, "rate", np.where(fixed == 0, _NEVER, fixed))
-        return draft.component(name, Poisson(), {"rate": fixed}, {"count": _seen_counts(name, observed, missing)}, None)
+        return draft.component(name, Poisson(), {"rate": fixed}, {"count": _seen_counts(name, entries)}, None)
     if not isinstance(z, Quantity):
         raise ModelError(f"variable {name!r}: {what} must be a variable; a fixed rate leaves nothing to infer")
     want(name, what, z, Gamma if what == "rate" else Gaussian, " (a Gaussian goes to log_rate=, a Gamma to rate=)")
-    counts = _seen_counts(name, observed, missing)
+    counts = _seen_counts(name, entries)
     likelihood(draft, name, Poisson() if what == "rate" else PoissonLog(), z, {"count": counts}, ~np.isnan(counts))
 
 
@@ -56,8 +57,7 @@ def binomial(
     p: Quantity | None = None,
     *,
     logit: Quantity | None = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[SeenKeywords],
 ) -> None:
     """Numbers of successes in `n` trials, with a Beta variable `p` or a Gaussian `logit`; NaN entries are missing.
 
@@ -88,12 +88,12 @@ def binomial(
         x, factor = check_probability(name, "p", p), Binomial()
     else:
         raise ModelError(f"variable {name!r}: p must be a variable; a fixed p leaves nothing to infer")
-    data = _trials_and_counts(name, n, observed, missing)
+    data = _trials_and_counts(name, n, Entries(**keywords))
     likelihood(draft, name, factor, x, data, ~np.isnan(data["count"]))
 
 
 def negative_binomial(
-    draft: Draft, name: str, *, log_mean: Quantity, dispersion: Any, observed: Any = None, missing: Any = None
+    draft: Draft, name: str, *, log_mean: Quantity, dispersion: Any, **keywords: Unpack[SeenKeywords]
 ) -> None:
     """Counts with mean ``exp(log_mean)`` and variance ``mean + mean^2 / dispersion``; NaN entries are missing.
 
@@ -114,7 +114,7 @@ def negative_binomial(
     True
     """
     z = want(name, "log_mean", log_mean, Gaussian)
-    counts = _seen_counts(name, observed, missing)
+    counts = _seen_counts(name, Entries(**keywords))
     data = {"dispersion": check_positive(name, "dispersion", dispersion), "count": counts}
     likelihood(draft, name, NegativeBinomial(), z, data, ~np.isnan(counts))
 
@@ -146,15 +146,17 @@ def multinomial(draft: Draft, name: str, p: Quantity, *, observed: Any, missing:
     likelihood(draft, name, Multinomial(), x, {"counts": counts}, np.asarray(~np.isnan(counts).any(axis=-1)))
 
 
-def _seen_counts(name: str, observed: Any, missing: Any) -> np.ndarray:
+def _seen_counts(name: str, entries: Entries) -> np.ndarray:
     """Observed counts, NaN where there are none."""
-    check_seen(name, observed, missing=missing)
-    return np.array(np.nan) if observed is None else check_counts(name, "observed", observed, missing)
+    check_seen(name, entries.observed, missing=entries.missing)
+    if entries.observed is None:
+        return np.array(np.nan)
+    return check_counts(name, "observed", entries.observed, entries.missing)
 
 
-def _trials_and_counts(name: str, n: Any, observed: Any, missing: Any) -> dict[str, np.ndarray]:
+def _trials_and_counts(name: str, n: Any, entries: Entries) -> dict[str, np.ndarray]:
     """The data of a binomial."""
-    trials, counts = check_counts(name, "n", n), _seen_counts(name, observed, missing)
+    trials, counts = check_counts(name, "n", n), _seen_counts(name, entries)
     if np.isnan(trials).any():
         raise ModelError(f"variable {name!r}: n holds NaN; NaN means 'missing' only in observed=")
     fit(f"variable {name!r}: n and observed=", trials.shape, counts.shape)

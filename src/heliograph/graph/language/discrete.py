@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from heliograph.graph.language.children import (
     want,
     with_prior,
 )
+from heliograph.graph.language.keywords import EntryKeywords
 from heliograph.graph.language.linear import stacked, subtract
 from heliograph.graph.quantity import Argument, Quantity
 
@@ -45,9 +46,7 @@ def bernoulli(
     logit: Quantity | None = None,
     probit: Quantity | None = None,
     given: Quantity | Sequence[Quantity] | None = None,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """A Bernoulli variable, 0 or 1, with a probability `p`, or with `logit=z` or `probit=z` of a Gaussian z.
 
@@ -60,7 +59,7 @@ def bernoulli(
     given
         A Bernoulli or Categorical variable, or several: the table `p` then has an axis for each of them.
     """
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     if given is not None:
         if p is None or logit is not None or probit is not None:
             raise ModelError(
@@ -90,9 +89,7 @@ def categorical(
     *,
     given: Quantity | Sequence[Quantity] | None = None,
     logits: Quantity | None = None,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """A Categorical variable, one of 0, ..., K - 1, with probabilities `p` or with scores `logits`.
 
@@ -106,7 +103,7 @@ def categorical(
         A Categorical or Bernoulli variable: row k of `p` then holds the probabilities when `given` is k. With
         several variables the table has an axis for each of them before its last.
     """
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     if logits is not None and p is None and given is None:
         return _softmax(draft, name, logits, entries)
     if p is None or logits is not None:
@@ -150,9 +147,7 @@ def _softmax(draft: Draft, name: str, logits: Any, entries: Entries) -> Quantity
     return child(draft, name, Softmax(), {"z": vector}, {}, Kind(Categorical, k), entries)
 
 
-def dirichlet(
-    draft: Draft, name: str, concentration: Argument, *, size: Any = None, observed: Any = None, missing: Any = None
-) -> Quantity:
+def dirichlet(draft: Draft, name: str, concentration: Argument, **keywords: Unpack[EntryKeywords]) -> Quantity:
     """A Dirichlet variable, a vector of probabilities, with fixed concentrations along the last axis.
 
     Parameters
@@ -160,7 +155,7 @@ def dirichlet(
     concentration
         Positive numbers, one per category along the last axis, or a Dirichlet message, which becomes the prior.
     """
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     if isinstance(concentration, Family):
         return from_message(draft, name, concentration, (Dirichlet,), entries)
     concentration = check_positive(name, "concentration", concentration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from heliograph.families import Gamma, Gaussian
 from heliograph.graph.check import check_bound, check_not_spread, check_positive, check_seen
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.censoring import Censoring, bounds_of
-from heliograph.graph.language.children import as_gaussian, attach_plate, fit, likelihood, want
+from heliograph.graph.language.children import Entries, as_gaussian, attach_plate, fit, likelihood, want
 from heliograph.graph.language.continuous import gamma
 from heliograph.graph.language.functions import multiply
+from heliograph.graph.language.keywords import EntryKeywords, SeenKeywords
 from heliograph.graph.language.linear import scale
 from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.quantity import Argument, Quantity
@@ -28,10 +29,9 @@ def weibull(
     shape: Any,
     *,
     log_scale: Quantity,
-    observed: Any = None,
-    missing: Any = None,
     censored: Any = None,
     until: Any = None,
+    **keywords: Unpack[SeenKeywords],
 ) -> None:
     """Lifetimes with ``P(T > t) = exp(-(t / scale)^shape)``, a known shape and a Gaussian `log_scale`.
 
@@ -54,7 +54,7 @@ def weibull(
     True
     """
     z = want(name, "log_scale", log_scale, Gaussian)
-    low, high = _lifetimes(name, observed, Censoring(censored, until, missing))
+    low, high = _lifetimes(name, Entries(**keywords), censored, until)
     data = {"shape": check_positive(name, "shape", shape), "lower": low, "upper": high}
     likelihood(draft, name, Weibull(), z, data, ~np.isnan(low))
 
@@ -65,11 +65,9 @@ def exponential(
     rate: Argument | None = None,
     *,
     log_rate: Quantity | None = None,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
     censored: Any = None,
     until: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """Lifetimes with a constant hazard: `rate` is a number or a Gamma variable, or `log_rate` a Gaussian variable.
 
@@ -99,20 +97,21 @@ def exponential(
     """
     if (rate is None) == (log_rate is None):
         raise ModelError(f"variable {name!r}: an exponential needs exactly one of rate and log_rate=")
-    if size is not None and not (log_rate is None and censored is None and until is None):
+    entries = Entries(**keywords)
+    if entries.size is not None and not (log_rate is None and censored is None and until is None):
         raise ModelError(
             f"variable {name!r}: size= goes with a rate and without censoring; the data have a shape of their own"
         )
     if log_rate is not None:
         z = want(name, "log_rate", log_rate, Gaussian)
-        z_scale, seen = scale(draft, z, -1.0), {"observed": observed, "missing": missing}
-        weibull(draft, name, 1.0, log_scale=z_scale, censored=censored, until=until, **seen)
+        seen = SeenKeywords(observed=entries.observed, missing=entries.missing)
+        weibull(draft, name, 1.0, log_scale=scale(draft, z, -1.0), censored=censored, until=until, **seen)
         return z
-    check_seen(name, observed, missing=missing, censored=censored, until=until)
+    check_seen(name, entries.observed, missing=entries.missing, censored=censored, until=until)
     if censored is None and until is None:
-        return gamma(draft, name, 1.0, rate, size=size, observed=observed, missing=missing)
+        return gamma(draft, name, 1.0, rate, **keywords)
     g = want(name, "rate", rate, Gamma, " (a Gaussian goes to log_rate=)")
-    low, high = _lifetimes(name, observed, Censoring(censored, until, missing))
+    low, high = _lifetimes(name, entries, censored, until)
     _write_censored(draft, name, g, low, high)
     return g
 
@@ -142,13 +141,20 @@ def _write_censored(draft: Draft, name: str, g: Quantity, low: np.ndarray, high:
             attach_plate(draft, label, ExponentialInterval(), {"rate": part}, {"lower": lower, "upper": upper})
 
 
-def _lifetimes(name: str, observed: Any, censoring: Censoring) -> tuple[np.ndarray, np.ndarray]:
-    check_seen(name, observed, **censoring._asdict())
-    low, high = bounds_of(name, np.nan if observed is None else observed, censoring, 0.0)
+def _lifetimes(name: str, entries: Entries, censored: Any, until: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of the intervals in which the lifetimes lie; the two are equal where one is exact."""
+    censoring = Censoring(censored, until, entries.missing)
+    check_seen(name, entries.observed, **censoring._asdict())
+    low, high = bounds_of(name, _values(entries), censoring, 0.0)
     exact = low == high
     if np.any((low < 0) | (high <= 0) | (exact & (low <= 0))):
         raise ModelError(f"variable {name!r}: lifetimes must be greater than 0")
     return low, high
+
+
+def _values(entries: Entries) -> Any:
+    """The observed values, one that is missing where nothing was observed."""
+    return np.nan if entries.observed is None else entries.observed
 
 
 # ---- values that were recorded only between bounds ---------------------------------------------------------------
@@ -161,8 +167,7 @@ def truncated_gaussian(
     sd: Argument | None = None,
     lower: Any = None,
     upper: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[SeenKeywords],
 ) -> None:
     """Gaussian values that were recorded only if they lay between bounds; the number of other values is unknown.
 
@@ -201,8 +206,9 @@ def truncated_gaussian(
         raise ModelError(
             f"variable {name!r}: give lower= or upper= or both, lower below upper; without bounds it is model.gaussian"
         )
-    check_seen(name, observed, missing=missing)
-    x = bounds_of(name, np.nan if observed is None else observed, Censoring(missing=missing), -np.inf)[0]
+    entries = Entries(**keywords)
+    check_seen(name, entries.observed, missing=entries.missing)
+    x = bounds_of(name, _values(entries), Censoring(missing=entries.missing), -np.inf)[0]
     if np.any((x <= low) | (x >= high)):
         raise ModelError(
             f"variable {name!r}: an observed value is not between the bounds, so it could not have been recorded; values beyond a "

@@ -7,7 +7,7 @@ name. What the builder would have put into the graph, a factor with its ports an
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from heliograph.families import Bernoulli, Categorical, Family, Gaussian
 from heliograph.graph.check import check_not_spread
 from heliograph.graph.draft import Draft, Mixing
 from heliograph.graph.language.children import Entries, Kind, attach_seen, child, want
+from heliograph.graph.language.keywords import SeenKeywords
 from heliograph.graph.language.spread import Spread, read_spread
 from heliograph.graph.language.unfolding import kind_text
 from heliograph.graph.plating import plate_shape
@@ -34,8 +35,7 @@ def mixture(
     *,
     sd: Argument | None = None,
     precision: Argument | None = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[SeenKeywords],
 ) -> Quantity:
     """A variable whose component is chosen by a Categorical, or by a Bernoulli (component 1 where it is true).
 
@@ -64,7 +64,7 @@ def mixture(
     >>> model.infer()[which].p.argmax(axis=1)
     array([0, 1, 0, 1])
     """
-    entries = Entries(None, observed, missing)
+    entries = Entries(**keywords)
     if isinstance(means, Quantity) or not callable(means):
         return _of_gaussians(draft, name, selector, means, Spread(variance, sd, precision), entries)
     if any(x is not None for x in (variance, sd, precision)):

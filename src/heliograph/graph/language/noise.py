@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from heliograph.families import Gaussian
 from heliograph.graph.check import check_number, check_positive
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries, Kind, child, fitted_size, want
+from heliograph.graph.language.keywords import EntryKeywords
 from heliograph.graph.quantity import Argument, Quantity
 
 __all__ = ["laplace", "student_t", "uniform"]
@@ -23,10 +24,7 @@ def student_t(
     mean: Argument = 0.0,
     scale: Any = 1.0,
     dof: Any = 4.0,
-    *,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """A variable with Student's t noise around `mean`: the farther an outlier, the less it pulls.
 
@@ -48,7 +46,7 @@ def student_t(
     True
     """
     data = {"scale": check_positive(name, "scale", scale), "dof": check_positive(name, "dof", dof)}
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     return child(draft, name, StudentT(), {"mean": _mean(name, mean)}, data, Kind(Gaussian), entries)
 
 
@@ -57,10 +55,7 @@ def laplace(
     name: str,
     mean: Argument = 0.0,
     scale: Any = 1.0,
-    *,
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """A variable with Laplace noise ``exp(-|x - mean| / scale) / (2 scale)``; its variance is ``2 scale^2``.
 
@@ -75,7 +70,7 @@ def laplace(
     8.0
     """
     data = {"scale": check_positive(name, "scale", scale)}
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     return child(draft, name, LaplaceFactor(), {"mean": _mean(name, mean)}, data, Kind(Gaussian), entries)
 
 
@@ -83,9 +78,7 @@ def _mean(name: str, mean: Any) -> Quantity | np.ndarray:
     return want(name, "mean", mean, Gaussian) if isinstance(mean, Quantity) else check_number(name, "mean", mean)
 
 
-def uniform(
-    draft: Draft, name: str, lower: Any, upper: Any, *, size: Any = None, observed: Any = None, missing: Any = None
-) -> Quantity:
+def uniform(draft: Draft, name: str, lower: Any, upper: Any, **keywords: Unpack[EntryKeywords]) -> Quantity:
     """A variable with a uniform distribution between two known bounds, and Gaussian messages.
 
     For a uniform hyper-parameter, use `flat`.
@@ -103,9 +96,10 @@ def uniform(
     >>> round(float(model.infer()[x].variance), 9)
     3.0
     """
+    entries = Entries(**keywords)
     low, high = check_number(name, "lower", lower), check_number(name, "upper", upper)
-    shape = fitted_size(name, np.broadcast_shapes(low.shape, high.shape), size)
+    shape = fitted_size(name, np.broadcast_shapes(low.shape, high.shape), entries.size)
     if not np.all(low < high):
         raise ModelError(f"variable {name!r}: every lower bound must be below its upper bound")
     data = {"lower": np.broadcast_to(low, shape), "upper": np.broadcast_to(high, shape)}
-    return child(draft, name, Uniform(), {}, data, Kind(Gaussian), Entries(size, observed, missing))
+    return child(draft, name, Uniform(), {}, data, Kind(Gaussian), entries)

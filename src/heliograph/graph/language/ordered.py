@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Entries, Kind, as_gaussian, attach_plate, child, fit, fitted_size, want
 from heliograph.graph.language.continuous import gaussian
 from heliograph.graph.language.functions import greater
+from heliograph.graph.language.keywords import EntryKeywords
 from heliograph.graph.language.linear import stacked, subtract
 from heliograph.graph.language.statements import constrain
 from heliograph.graph.placing import place
@@ -38,9 +39,7 @@ def ordinal(
     cuts: Argument,
     *,
     link: str = "probit",
-    size: Any = None,
-    observed: Any = None,
-    missing: Any = None,
+    **keywords: Unpack[EntryKeywords],
 ) -> Quantity:
     """An ordered category: the number of cut points that the score plus noise exceeds.
 
@@ -70,7 +69,7 @@ def ordinal(
     >>> bool(model.infer()[z].mean > 0.8)
     True
     """
-    entries = Entries(size, observed, missing)
+    entries = Entries(**keywords)
     score = want(name, "score", score, Gaussian) if isinstance(score, Quantity) else as_gaussian(draft, name, score)
     if link not in ("probit", "logit"):
         raise ModelError(f"variable {name!r}: link= is 'probit' or 'logit', not {link!r}")
