@@ -6,6 +6,7 @@ import pytest
 from heliograph.errors import FileFormatError
 from heliograph.regression.gaussian_process import Widths, condition
 from heliograph.regression.growing_process import GrowingProcess, design
+from heliograph.regression.labels import LabelledRows
 from heliograph.regression.laid_out import LaidOut
 
 
@@ -36,7 +37,7 @@ def dense(known, at):
 
     mean, variance = np.empty((len(at), 2)), np.empty((len(at), 2))
     for q in range(2):
-        own = 0.0 if known.fitted.label_noise is None else known.noise[:, q] / w.signal[q]
+        own = 0.0 if known.fitted.labels.noise is None else known.noise[:, q] / w.signal[q]
         k = kernel(known.inputs, known.inputs) + np.diag(known.fitted.jitter + own + np.zeros(len(known)))
         c = kernel(at, known.inputs)
         mean[:, q] = c @ np.linalg.solve(k, known.targets[:, q])
@@ -133,7 +134,7 @@ def test_state_comes_back_and_nonsense_is_refused():
 def test_labels_far_from_the_centre_are_seen_from_near_them_in_single_precision(far):
     x = np.array([[0.0, 0.0], [0.5, 0.0], [far, far], [far, far + 1.0]])
     y = np.array([[1.0], [2.0], [3.0], [-1.0]])
-    process = condition(Widths(np.zeros(2), np.ones(2), np.ones(1), 1e-6), x, y)
+    process = condition(Widths(np.zeros(2), np.ones(2), np.ones(1), 1e-6), LabelledRows(x, y))
     at = np.array([[0.25, 0.0], [far, far + 0.5], [far + 1.0, far], [-far, far]])
     c, k = (np.exp(-0.5 * ((a[:, None] - x[None]) ** 2).sum(-1)) for a in (at, x))
     expected = c @ np.linalg.solve(k + 1e-6 * np.eye(4), y)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from heliograph.regression.labels import LabelledRows
 from heliograph.regression.process_evidence import fit_widths, negative_log_evidence
 from heliograph.regression.squared_exponential import NOISE_BOUNDS, start_widths
 
@@ -13,7 +14,7 @@ def test_starts_that_were_tried_on_a_part_of_the_labels_lead_to_the_evidence_of_
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((240, 2 + seed))
     y = np.stack([np.tanh(x[:, 0]) * np.cos(x[:, 1]), np.log1p(np.exp(x.sum(axis=1)))], axis=1)
-    found, start = fit_widths(x, y), start_widths(x, 2)
+    found, start = fit_widths(LabelledRows(x, y)), start_widths(x, 2)
     log_base = np.log(start.widths)
 
     def minus(theta):

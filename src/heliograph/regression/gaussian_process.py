@@ -17,7 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 from heliograph.errors import ModelError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import CHUNK, chunks
-from heliograph.regression.labels import checked_labels, joined_labels
+from heliograph.regression.labels import LabelledRows
 from heliograph.regression.squared_exponential import (
     LEAST_SIGNAL,
     Widths,
@@ -46,15 +46,18 @@ class Process:
     """A posterior process: its parameters, its points and the factor of their covariance."""
 
     widths: Widths
-    inputs: np.ndarray  # (N, k)
-    targets: np.ndarray  # (N, q)
-    label_noise: np.ndarray | None  # (N, q) noise variances the labels brought, None if none
+    labels: LabelledRows
     jitter: float  # relative noise actually on the diagonal: `widths.noise`, or more where Cholesky failed
     lower: np.ndarray  # (f, N, N) Cholesky factors of the covariance over the signal; f is 1, or q with label noise
     weights: np.ndarray  # (N, q) inverse of that covariance times the targets
 
     def __len__(self) -> int:
-        return self.inputs.shape[0]
+        return len(self.labels.inputs)
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """The labelled rows ``(N, k)``."""
+        return self.labels.inputs
 
     @cached_property
     def inverse_lower(self) -> np.ndarray:
@@ -62,58 +65,45 @@ class Process:
         return np.stack([np.tril(_inverse(lower)) for lower in self.lower]) if len(self) else self.lower
 
 
-def condition(
-    widths: Widths,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None = None,
-    profile: bool = True,
-) -> Process:
-    """The process given labelled rows ``(N, k)`` and ``(N, q)``; N may be 0.
+def condition(widths: Widths, labels: LabelledRows, profile: bool = True) -> Process:
+    """The process given N labelled rows; N may be 0.
 
     Without label noise the signal variances are profiled again on these labels, unless `profile` is False; with it they
     are kept.
     """
-    inputs, targets, label_noise = checked_labels(widths, inputs, targets, label_noise)
-    widths = admit(widths, inputs)
-    c = correlations(widths, inputs, inputs)
+    labels = labels.checked(widths)
+    widths = admit(widths, labels.inputs)
+    c = correlations(widths, labels.inputs, labels.inputs)
     np.fill_diagonal(c, 1.0)
-    lower, jitter = _factors(c, widths, label_noise)
-    return _finish(widths, inputs, targets, label_noise, jitter, lower, profile)
+    lower, jitter = _factors(c, widths, labels)
+    return _finish(widths, labels, jitter, lower, profile)
 
 
-def append(
-    process: Process,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None = None,
-    profile: bool = True,
-) -> Process:
+def append(process: Process, labels: LabelledRows, profile: bool = True) -> Process:
     """The process after k more labelled rows, by a block update of the factor: O(k N^2) instead of O(N^3)."""
     widths = process.widths
-    inputs, targets, label_noise = checked_labels(widths, inputs, targets, label_noise)
-    known = process.inputs, process.targets, process.label_noise
-    together = joined_labels(known, (inputs, targets, label_noise))
-    away = departs(widths, inputs)
+    labels = labels.checked(widths)
+    together = process.labels.joined(labels)
+    away = departs(widths, labels.inputs)
     grew = away is not None and away.any()
-    n_factors = 1 if together[2] is None else targets.shape[1]
+    n_factors = 1 if together.noise is None else labels.targets.shape[1]
     if grew or n_factors != len(process.lower) or process.jitter > widths.noise:
-        return condition(widths, *together, profile)
-    cross = correlations(widths, process.inputs, inputs)
-    block = correlations(widths, inputs, inputs)
+        return condition(widths, together, profile)
+    cross = correlations(widths, process.inputs, labels.inputs)
+    block = correlations(widths, labels.inputs, labels.inputs)
     np.fill_diagonal(block, 1.0)
     n, k = cross.shape
     lower = np.zeros((n_factors, n + k, n + k))
     for f in range(n_factors):
-        extra = _diagonal(widths, label_noise, f, k)
+        extra = labels.relative_noise(widths, f)
         side = solve_triangular(process.lower[f], cross, lower=True, check_finite=False) if n else cross
         corner, info = _cholesky(block + np.diag(process.jitter + extra) - side.T @ side)
         if info:
-            return condition(widths, *together, profile)
+            return condition(widths, together, profile)
         lower[f, :n, :n] = process.lower[f]
         lower[f, n:, :n] = side.T
         lower[f, n:, n:] = corner
-    return _finish(widths, *together, process.jitter, lower, profile)
+    return _finish(widths, together, process.jitter, lower, profile)
 
 
 def predict(process: Process, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +167,7 @@ def log_evidence(process: Process) -> np.ndarray:
     """``log p(targets)`` of each output, ``(q,)``."""
     n, signal = len(process), process.widths.signal
     log_det = 2 * np.log(np.diagonal(process.lower, axis1=1, axis2=2)).sum(1)
-    fit = (process.targets * process.weights).sum(0) / signal
+    fit = (process.labels.targets * process.weights).sum(0) / signal
     return -0.5 * (fit + log_det + n * np.log(2 * np.pi * signal))
 
 
@@ -210,10 +200,6 @@ class _Pivots:
         return self.relative * self.process.widths.signal
 
 
-def _diagonal(widths: Widths, label_noise: np.ndarray | None, f: int, n: int) -> np.ndarray:
-    return np.zeros(n) if label_noise is None else label_noise[:, f] / widths.signal[f]
-
-
 def _cholesky(a: np.ndarray) -> tuple[np.ndarray, int]:
     """The lower factor, and 0 or where it failed."""
     return lapack.dpotrf(a, lower=1, clean=1)  # type: ignore[attr-defined]
@@ -223,15 +209,15 @@ def _inverse(lower: np.ndarray) -> np.ndarray:
     return lapack.dtrtri(lower, lower=1)[0]  # type: ignore[attr-defined]
 
 
-def _factors(c: np.ndarray, widths: Widths, label_noise: np.ndarray | None) -> tuple[np.ndarray, float]:
+def _factors(c: np.ndarray, widths: Widths, labels: LabelledRows) -> tuple[np.ndarray, float]:
     """Cholesky factors of the covariance over the signal; the noise times 10 as often as it fails."""
     n = len(c)
-    n_factors = 1 if label_noise is None else widths.signal.size
+    n_factors = 1 if labels.noise is None else widths.signal.size
     jitter = widths.noise
     while True:
         lower = np.zeros((n_factors, n, n))
         for f in range(n_factors if n else 0):
-            factor, info = _cholesky(c + np.diag(jitter + _diagonal(widths, label_noise, f, n)))
+            factor, info = _cholesky(c + np.diag(jitter + labels.relative_noise(widths, f)))
             if info:
                 break
             lower[f] = factor
@@ -242,22 +228,15 @@ def _factors(c: np.ndarray, widths: Widths, label_noise: np.ndarray | None) -> t
             raise ModelError("the covariance of a process cannot be factored; its inputs are not finite numbers")
 
 
-def _finish(
-    widths: Widths,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None,
-    jitter: float,
-    lower: np.ndarray,
-    profile: bool,
-) -> Process:
+def _finish(widths: Widths, labels: LabelledRows, jitter: float, lower: np.ndarray, profile: bool) -> Process:
+    targets = labels.targets
     n, q = targets.shape
     weights = np.zeros((n, q))
     for f in range(len(lower) if n else 0):
         columns = slice(None) if len(lower) == 1 else slice(f, f + 1)
         half = solve_triangular(lower[f], targets[:, columns], lower=True, check_finite=False)
         weights[:, columns] = solve_triangular(lower[f], half, lower=True, trans=1, check_finite=False)
-    if profile and label_noise is None and n:
+    if profile and labels.noise is None and n:
         signal = np.maximum((targets * weights).sum(0) / n, LEAST_SIGNAL)
         widths = widths._replace(signal=signal)
-    return Process(widths, inputs, targets, label_noise, jitter, lower, weights)
+    return Process(widths, labels, jitter, lower, weights)

@@ -16,6 +16,7 @@ from heliograph.errors import FileFormatError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.regression import landmarks as sparse
 from heliograph.regression.gaussian_process import Process, append, choose, condition, leave_one_out
+from heliograph.regression.labels import LabelledRows
 from heliograph.regression.laid_out import ROUNDING, LaidOut
 from heliograph.regression.landmarks import Landmarks
 from heliograph.regression.neighbours import Neighbours
@@ -91,13 +92,13 @@ class GrowingProcess:
         if len(self) >= self.due:
             self.refit()
         elif self.fitted is not None:
-            own = None if self.fitted.label_noise is None else noise
+            labels = LabelledRows(inputs, targets, None if self.fitted.labels.noise is None else noise)
             if isinstance(self.fitted, Landmarks):
-                self.fitted = sparse.append(self.fitted, inputs, targets, own, self.landmarks)
+                self.fitted = sparse.append(self.fitted, labels, self.landmarks)
             elif len(self) > self.landmarks:
                 self.condition(self.fitted.widths)
             else:
-                self.fitted = append(self.fitted, inputs, targets, own)
+                self.fitted = append(self.fitted, labels)
         self._forget_layouts()
 
     def use(self) -> None:
@@ -109,13 +110,12 @@ class GrowingProcess:
     def refit(self) -> None:
         """Choose the widths by evidence, starting from the last ones."""
         last = None if self.fitted is None else self.fitted.widths
-        noise = self._noise()
         some = np.unique(np.linspace(0, len(self) - 1, min(len(self), _ENOUGH)).astype(int))
-        own = None if noise is None else noise[some]
-        widths = fit_widths(self.inputs[some], self.targets[some], own, start=last)
-        if own is not None:
+        labels = self._labels().at(some)
+        widths = fit_widths(labels, start=last)
+        if labels.noise is not None:
             # N labels within their noise only show that the signal is below that noise by the root of N / 2: no better
-            floor = np.sqrt(2 / len(own)) * np.median(own, axis=0)
+            floor = np.sqrt(2 / len(some)) * np.median(labels.noise, axis=0)
             widths = widths._replace(signal=np.maximum(widths.signal, floor))
         self.condition(widths)
         self.n_fitted = len(self)
@@ -124,14 +124,16 @@ class GrowingProcess:
     def condition(self, widths: Widths) -> None:
         """Make the process with given widths on all labels."""
         if len(self) > self.landmarks:
-            self.fitted = sparse.condition(widths, self.inputs, self.targets, self._noise(), self.landmarks)
+            self.fitted = sparse.condition(widths, self._labels(), self.landmarks)
         else:
-            self.fitted = condition(widths, self.inputs, self.targets, self._noise())
+            self.fitted = condition(widths, self._labels())
         self._forget_layouts()
 
-    def _noise(self) -> np.ndarray | None:
+    def _labels(self) -> LabelledRows:
+        """All labels, without their noise where it is next to none."""
         scale = (self.targets**2).mean(axis=0)
-        return self.noise if (self.noise.max(axis=0, initial=0.0) > _NO_NOISE * scale).any() else None
+        noisy = (self.noise.max(axis=0, initial=0.0) > _NO_NOISE * scale).any()
+        return LabelledRows(self.inputs, self.targets, self.noise if noisy else None)
 
     # ---- predicting ---------------------------------------------------------------------------------------------
     def precision_for(self, scale: np.ndarray | None, finest: float) -> Any:
@@ -169,7 +171,9 @@ class GrowingProcess:
             return
         if self._near is None:
             assert self.fitted is not None
-            self._near = Neighbours(self.fitted.widths, self.inputs, self.targets, self.fitted.label_noise)
+            self._near = Neighbours(
+                self.fitted.widths, LabelledRows(self.inputs, self.targets, self.fitted.labels.noise)
+            )
         mean, variance, new = self._near.predict(inputs[some])
         said.new[some] = np.minimum(said.new[some], new)
         better = (variance < said.variance[some]).all(axis=1)
@@ -194,7 +198,7 @@ class GrowingProcess:
         if isinstance(self.fitted, Landmarks) and far.any():
             if self._near_places is None:
                 widths = self._process_of_places()[0].widths
-                self._near_places = Neighbours(widths, self.inputs, np.zeros((len(self), 1)), None)
+                self._near_places = Neighbours(widths, LabelledRows(self.inputs, np.zeros((len(self), 1))))
             far[far] = self._near_places.predict(inputs[far])[1][:, 0] > share
         return far
 
@@ -210,7 +214,7 @@ class GrowingProcess:
         if self._places is None:
             widths = self.fitted.widths._replace(signal=np.ones(1), noise=_PLACE_NOISE)
             inputs = self.fitted.inputs  # all labels, or the landmarks among them
-            places = condition(widths, inputs, np.zeros((len(inputs), 1)), profile=False)
+            places = condition(widths, LabelledRows(inputs, np.zeros((len(inputs), 1))), profile=False)
             self._places = places, LaidOut(places, np.float64)
         return self._places
 
@@ -254,7 +258,7 @@ class GrowingProcess:
         fits = fits and 0 < len(chosen) == len(np.unique(chosen)) and chosen.min() >= 0 and chosen.max() < len(self)
         if not fits or not (left >= 0).all() or not widths.noise > 0:
             raise FileFormatError("the landmarks of a learned operator do not fit its labels")
-        self.fitted = sparse.rebuild(widths, self.inputs, self.targets, self._noise(), chosen, left)
+        self.fitted = sparse.rebuild(widths, self._labels(), chosen, left)
 
 
 def design(inputs: np.ndarray, known: np.ndarray, n: int) -> np.ndarray:
@@ -263,5 +267,5 @@ def design(inputs: np.ndarray, known: np.ndarray, n: int) -> np.ndarray:
     `known` are inputs that have labels already.
     """
     widths = start_widths(np.concatenate([known, inputs]), 1)
-    process = condition(widths, known, np.zeros((len(known), 1)), profile=False)
+    process = condition(widths, LabelledRows(known, np.zeros((len(known), 1))), profile=False)
     return choose(process, inputs, limit=n)

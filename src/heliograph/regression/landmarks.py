@@ -23,7 +23,7 @@ from heliograph.numerics.chunks import chunks
 from heliograph.numerics.triangular import known_part, leading_cholesky
 from heliograph.regression import bayesian_linear
 from heliograph.regression.incomplete_cholesky import factorise
-from heliograph.regression.labels import checked_labels, joined_labels
+from heliograph.regression.labels import LabelledRows
 from heliograph.regression.landmark_choice import choose_landmarks, worth
 from heliograph.regression.squared_exponential import LEAST_SIGNAL, Widths, admit, correlations, departs
 
@@ -38,9 +38,7 @@ class Landmarks:
 
     widths: Widths
     inputs: np.ndarray  # (M, k) the landmarks
-    rows: np.ndarray  # (N, k) all labelled rows
-    targets: np.ndarray  # (N, q)
-    label_noise: np.ndarray | None  # (N, q)
+    labels: LabelledRows  # all N
     left: np.ndarray  # (N,) what the landmarks did not explain of each when it was taken in
     jitter: float  # relative noise of every label
     corner: np.ndarray  # (M, M) Cholesky factor of the landmarks' correlations
@@ -77,100 +75,67 @@ class Landmarks:
 
 
 def condition(
-    widths: Widths,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None = None,
-    limit: int = 400,
-    profile: bool = True,
-    least: float | None = None,
+    widths: Widths, labels: LabelledRows, limit: int = 400, profile: bool = True, least: float | None = None
 ) -> Landmarks:
-    """The process given labelled rows ``(N, k)`` and ``(N, q)``, on at most `limit` landmarks; O(N M^2).
+    """The process given N labelled rows, on at most `limit` landmarks; O(N M^2).
 
     `least` is the share of a row's variance that must be unexplained for it to become one; None is what `worth` says.
     """
-    inputs, targets, label_noise = checked_labels(widths, inputs, targets, label_noise)
-    widths = admit(widths, inputs)
-    jitter = widths.noise
-    chosen = choose_landmarks(widths, inputs, limit, worth(widths, label_noise) if least is None else least)
-    corner, chosen = _corner(widths, inputs, chosen)
-    return _profiled(_filled(widths, jitter, corner, chosen, inputs, targets, label_noise, None), profile)
+    labels = labels.checked(widths)
+    widths = admit(widths, labels.inputs)
+    least = worth(widths, labels.noise) if least is None else least
+    return _profiled(_filled(widths, labels, choose_landmarks(widths, labels.inputs, limit, least)), profile)
 
 
-def rebuild(
-    widths: Widths,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None,
-    chosen: np.ndarray,
-    left: np.ndarray,
-) -> Landmarks:
+def rebuild(widths: Widths, labels: LabelledRows, chosen: np.ndarray, left: np.ndarray) -> Landmarks:
     """The process with the landmarks `chosen` and the unexplained variances `left` of its labels; O(N M^2).
 
     The widths are taken as they are. Equal to the process that was saved up to rounding.
     """
-    corner, chosen = _corner(widths, inputs, chosen)
-    return _filled(widths, widths.noise, corner, chosen, inputs, targets, label_noise, left)
+    return _filled(widths, labels, chosen, left)
 
 
-def _filled(
-    widths: Widths,
-    jitter: float,
-    corner: np.ndarray,
-    chosen: np.ndarray,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None,
-    left: np.ndarray | None,
-) -> Landmarks:
-    """All labels on given landmarks."""
-    q = targets.shape[1]
+def _filled(widths: Widths, labels: LabelledRows, chosen: np.ndarray, left: np.ndarray | None = None) -> Landmarks:
+    """All labels on given landmarks; `left` is what these leave unexplained of each, if that is known."""
+    corner, chosen = _corner(widths, labels.inputs, chosen)
+    q = labels.targets.shape[1]
     posteriors = (bayesian_linear.prior(len(chosen), q, 1.0, 1.0),)
-    if label_noise is not None:
+    if labels.noise is not None:
         posteriors = (bayesian_linear.prior(len(chosen), 1, 1.0, 1.0),) * q
-    empty = np.zeros((0, inputs.shape[1])), np.zeros((0, q)), None if label_noise is None else np.zeros((0, q))
-    known = Landmarks(widths, inputs[chosen], *empty, np.zeros(0), jitter, corner, posteriors, chosen)
-    for part in chunks(len(inputs), _CHUNK):
-        own = None if label_noise is None else label_noise[part]
-        known = _add(known, inputs[part], targets[part], own, None if left is None else left[part])
+    none = labels.at(slice(0))
+    known = Landmarks(widths, labels.inputs[chosen], none, np.zeros(0), widths.noise, corner, posteriors, chosen)
+    for part in chunks(len(labels.inputs), _CHUNK):
+        known = _add(known, labels.at(part), None if left is None else left[part])
     return known
 
 
-def append(
-    known: Landmarks,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None = None,
-    limit: int = 400,
-    profile: bool = True,
-) -> Landmarks:
+def append(known: Landmarks, labels: LabelledRows, limit: int = 400, profile: bool = True) -> Landmarks:
     """The process after k more labelled rows: O(k M^2), and O(k N M) for those that become landmarks.
 
     A row becomes a landmark where the others leave too much of it unexplained, as long as there are fewer than `limit`.
     The unexplained variances of earlier labels are kept, which are too large rather than too small.
     """
-    inputs, targets, label_noise = checked_labels(known.widths, inputs, targets, label_noise)
-    away = departs(known.widths, inputs)
-    if (away is not None and away.any()) or (label_noise is None) != (known.label_noise is None):
-        before = known.rows, known.targets, known.label_noise
-        return condition(known.widths, *joined_labels(before, (inputs, targets, label_noise)), limit, profile)
-    least = worth(known.widths, known.label_noise)
-    new = _worst(known, inputs, limit - len(known), least)
+    labels = labels.checked(known.widths)
+    away = departs(known.widths, labels.inputs)
+    if (away is not None and away.any()) or (labels.noise is None) != (known.labels.noise is None):
+        return condition(known.widths, known.labels.joined(labels), limit, profile)
+    least = worth(known.widths, known.labels.noise)
+    new = _worst(known, labels.inputs, limit - len(known), least)
     if len(new):
-        known = _settle(known, inputs[new], len(known.rows) + new)
-    return _profiled(_add(known, inputs, targets, label_noise), profile)
+        known = _settle(known, labels.inputs[new], len(known.labels.inputs) + new)
+    return _profiled(_add(known, labels), profile)
 
 
 def leave_one_out(known: Landmarks) -> tuple[np.ndarray, np.ndarray]:
     """Residual ``(N, q)`` of each label predicted from all the others, and the variance of that residual."""
-    phi = _features(known, known.rows)
-    residual, variance = np.empty(known.targets.shape), np.empty(known.targets.shape)
+    phi, targets = _features(known, known.labels.inputs), known.labels.targets
+    residual, variance = np.empty(targets.shape), np.empty(targets.shape)
     for f, posterior in enumerate(known.posteriors):
         columns = slice(None) if len(known.posteriors) == 1 else slice(f, f + 1)
-        noise = _noise(known, known.left, known.label_noise, f)
+        noise = _noise(known, known.labels, known.left, f)
         mean, spread = bayesian_linear.predict(posterior, phi)
         kept = np.maximum(1 - spread / noise, 1e-12)[:, None]  # one less the leverage: 0 only where noise is
-        residual[:, columns] = (known.targets[:, columns] - mean) / kept
+        residual[:, columns] = (targets[:, columns] - mean) / kept
         variance[:, columns] = known.widths.signal[columns] * (noise[:, None] / kept)
     return residual, variance
 
@@ -180,34 +145,24 @@ def _features(known: Landmarks, rows: np.ndarray) -> np.ndarray:
     return correlations(known.widths, rows, known.inputs) @ known.inverse_corner.T
 
 
-def _noise(known: Landmarks, left: np.ndarray, label_noise: np.ndarray | None, f: int) -> np.ndarray:
-    own = 0.0 if label_noise is None else label_noise[:, f] / known.widths.signal[f]
-    return known.jitter + own + left
+def _noise(known: Landmarks, labels: LabelledRows, left: np.ndarray, f: int) -> np.ndarray:
+    """The whole noise ``(n,)`` of some labels at one output, over its signal: `left` is what landmarks leave unexplained."""
+    return known.jitter + labels.relative_noise(known.widths, f) + left
 
 
-def _add(
-    known: Landmarks,
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None,
-    left: np.ndarray | None = None,
-) -> Landmarks:
+def _add(known: Landmarks, labels: LabelledRows, left: np.ndarray | None = None) -> Landmarks:
     """Condition on labels, with the landmarks there are."""
-    phi = _features(known, inputs)
+    phi = _features(known, labels.inputs)
     # rounding may leave -1e-16 at a landmark
     own_left = np.maximum(1 - np.einsum("nm,nm->n", phi, phi), 0.0) if left is None else left
     posteriors = []
     for f, posterior in enumerate(known.posteriors):
         columns = slice(None) if len(known.posteriors) == 1 else slice(f, f + 1)
-        noise = _noise(known, own_left, label_noise, f)
-        posteriors.append(bayesian_linear.update(posterior, phi, targets[:, columns], noise))
-    before = known.rows, known.targets, known.label_noise
-    rows, all_targets, noises = joined_labels(before, (inputs, targets, label_noise))
+        noise = _noise(known, labels, own_left, f)
+        posteriors.append(bayesian_linear.update(posterior, phi, labels.targets[:, columns], noise))
     return replace(
         known,
-        rows=rows,
-        targets=all_targets,
-        label_noise=noises,
+        labels=known.labels.joined(labels),
         left=np.concatenate([known.left, own_left]),
         posteriors=tuple(posteriors),
     )
@@ -248,16 +203,16 @@ def _settle(known: Landmarks, new: np.ndarray, numbers: np.ndarray) -> Landmarks
     old_new = np.zeros((f, m, k))
     new_new = np.stack([np.eye(k)] * f)
     new_y = [np.zeros((k, p.n_outputs)) for p in known.posteriors]
-    for part in chunks(len(known.rows), _CHUNK):
-        phi = _features(known, known.rows[part])
-        fresh = (correlations(w, known.rows[part], new) - phi @ side.T) @ np.tril(inverse).T  # (n, k)
+    for part in chunks(len(known.labels.inputs), _CHUNK):
+        labels = known.labels.at(part)
+        phi = _features(known, labels.inputs)
+        fresh = (correlations(w, labels.inputs, new) - phi @ side.T) @ np.tril(inverse).T  # (n, k)
         for j in range(f):
             columns = slice(None) if f == 1 else slice(j, j + 1)
-            own = None if known.label_noise is None else known.label_noise[part]
-            weighted = fresh / _noise(known, known.left[part], own, j)[:, None]
+            weighted = fresh / _noise(known, labels, known.left[part], j)[:, None]
             old_new[j] += phi.T @ weighted
             new_new[j] += fresh.T @ weighted
-            new_y[j] += weighted.T @ known.targets[part, columns]
+            new_y[j] += weighted.T @ labels.targets[:, columns]
     posteriors = tuple(
         bayesian_linear.widen(p, old_new[j], new_new[j], new_y[j]) for j, p in enumerate(known.posteriors)
     )
@@ -275,9 +230,10 @@ def _corner(widths: Widths, inputs: np.ndarray, chosen: np.ndarray) -> tuple[np.
 
 def _profiled(known: Landmarks, profile: bool) -> Landmarks:
     """Signal variances at their best value, which without label noise is in closed form."""
-    if not profile or known.label_noise is not None or not len(known.rows):
+    n = len(known.labels.inputs)
+    if not profile or known.labels.noise is not None or not n:
         return known
     p = known.posteriors[0]
     left = p.triangle[p.n_features :, p.n_features :]
-    signal = np.maximum((left**2).sum(axis=0) / len(known.rows), LEAST_SIGNAL)
+    signal = np.maximum((left**2).sum(axis=0) / n, LEAST_SIGNAL)
     return replace(known, widths=known.widths._replace(signal=signal))

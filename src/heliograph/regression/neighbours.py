@@ -15,6 +15,7 @@ import numpy as np
 
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import chunks
+from heliograph.regression.labels import LabelledRows
 from heliograph.regression.squared_exponential import Widths, departs, scaled
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ class Neighbours:
     """Labels, to be looked up by place."""
 
     widths: Widths
-    inputs: np.ndarray  # (N, k)
-    targets: np.ndarray  # (N, q)
-    label_noise: np.ndarray | None  # (N, q)
+    labels: LabelledRows
     n_near: int = 128
 
     @cached_property
@@ -44,7 +43,7 @@ class Neighbours:
 
     @cached_property
     def _places(self) -> np.ndarray:
-        return scaled(self.widths, self.inputs)
+        return scaled(self.widths, self.labels.inputs)
 
     def predict(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and variance ``(n, q)``, and ``1 - c^2`` for the correlation c with the nearest label ``(n,)``."""
@@ -53,7 +52,7 @@ class Neighbours:
         new = np.ones(len(rows))
         away = departs(self.widths, rows)
         known = np.arange(len(rows)) if away is None else np.flatnonzero(~away)
-        if len(self.inputs):
+        if len(self.labels.inputs):
             with one_blas_thread():
                 for part in chunks(len(known), _CHUNK):
                     some = known[part]
@@ -62,22 +61,23 @@ class Neighbours:
 
     def _chunk(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         at = scaled(self.widths, rows)
-        k = min(self.n_near, len(self.inputs))
+        k = min(self.n_near, len(self.labels.inputs))
         distance, near = self._tree.query(at, k)
         distance, near = distance.reshape(len(at), k), near.reshape(len(at), k)
         c = np.exp(-0.5 * distance**2)  # (n, k)
         u = self._places[near] - at[:, None]  # about the row itself: differences of large numbers lose digits
         squares = (u**2).sum(axis=-1)
         among = np.exp(-0.5 * np.maximum(squares[:, :, None] + squares[:, None, :] - 2 * u @ np.swapaxes(u, 1, 2), 0.0))
-        q = self.targets.shape[1]
+        targets, noise = self.labels.targets, self.labels.noise
+        q = targets.shape[1]
         mean, left = np.empty((len(at), q)), np.empty((len(at), q))
-        n_factors = 1 if self.label_noise is None else q
+        n_factors = 1 if noise is None else q
         for f in range(n_factors):
             columns = slice(None) if n_factors == 1 else slice(f, f + 1)
             matrix = among.copy()
-            extra = 0.0 if self.label_noise is None else self.label_noise[near, f] / self.widths.signal[f]
+            extra = 0.0 if noise is None else noise[near, f] / self.widths.signal[f]
             matrix[:, np.arange(k), np.arange(k)] = 1.0 + self.widths.noise + extra
-            sides = np.concatenate([c[:, :, None], self.targets[near][:, :, columns]], axis=2)
+            sides = np.concatenate([c[:, :, None], targets[near][:, :, columns]], axis=2)
             solved = np.linalg.solve(matrix, sides)
             mean[:, columns] = np.einsum("nk,nkq->nq", c, solved[:, :, 1:])
             left[:, columns] = (1 - np.einsum("nk,nk->n", c, solved[:, :, 0]))[:, None]

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from heliograph.numerics.blas_threads import one_blas_thread
+from heliograph.regression.labels import LabelledRows
 from heliograph.regression.squared_exponential import LEAST_SIGNAL, NOISE_BOUNDS, Widths, start_widths
 
 __all__ = ["fit_widths", "negative_log_evidence"]
@@ -22,12 +23,7 @@ _TRIAL = 15  # iterations given to each start before only the better one goes on
 _TRIED = 80  # labels by which starts are compared at most: they show which way is better at a fraction of the price
 
 
-def fit_widths(
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    label_noise: np.ndarray | None = None,
-    start: Widths | None = None,
-) -> Widths:
+def fit_widths(labels: LabelledRows, start: Widths | None = None) -> Widths:
     """Widths, noise and signal variances of largest evidence times prior, by L-BFGS-B.
 
     `start` gives a warm start; the prior and the bounds always come from the inputs themselves. Costs O(N^3) an
@@ -35,14 +31,14 @@ def fit_widths(
     """
     from scipy.optimize import minimize  # a third of the time of importing this package
 
-    inputs = np.asarray(inputs, dtype=float)
-    targets = np.asarray(targets, dtype=float).reshape(len(inputs), -1)
+    inputs = np.asarray(labels.inputs, dtype=float)
+    targets = np.asarray(labels.targets, dtype=float).reshape(len(inputs), -1)
     q = targets.shape[1]
     base = start_widths(inputs, q)
     kept = np.isfinite(base.widths)
     x = inputs[:, kept] - base.centre[kept]
     log_base = np.log(base.widths[kept])
-    noise = None if label_noise is None else np.broadcast_to(np.asarray(label_noise, dtype=float), targets.shape)
+    noise = None if labels.noise is None else np.broadcast_to(np.asarray(labels.noise, dtype=float), targets.shape)
 
     # where the noise of the labels explains all, the signal may fall to a millionth of the labels' scale, not to 0
     scale = np.maximum((targets**2).mean(0), LEAST_SIGNAL)
