@@ -119,6 +119,30 @@ def test_neither_messages_of_the_tenth_regression_nor_its_evidence_cost_an_evalu
     assert calls[0] == sent
 
 
+def test_a_problem_that_is_solved_twice_begins_no_digest():
+    calls = [0]
+
+    @hg.factor(output=hg.Gamma)
+    def catch(z):
+        calls[0] += np.size(z)
+        abundance = np.exp(np.minimum(z, 12.0))
+        return 0.05 + 40.0 * -np.expm1(-((abundance / 40.0) ** 1.3)) + 0.2 * np.log1p(abundance)
+
+    rng = np.random.default_rng(6)
+    x = np.column_stack([np.ones(200), 0.6 * rng.standard_normal((200, 3))])
+    counts = rng.poisson(catch(x @ np.array([2.5, 1.0, -0.7, 0.4])))
+    cost = []
+    for seed in range(2):
+        model = hg.Model()
+        w = model.gaussian("w", np.zeros(4), covariance=4 * np.eye(4))
+        model.poisson("counts", catch(x @ w), observed=counts)
+        calls[0] = 0
+        posterior = model.infer(seed=seed, progress=False)
+        assert posterior.converged
+        cost.append(calls[0])
+    assert cost[1] < 0.05 * cost[0]  # rows that are made for a digest would cost more
+
+
 def test_a_shift_goes_the_long_way_and_stays_right():
     rng = np.random.default_rng(4)
     counted = known(rng)
