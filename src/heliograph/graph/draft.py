@@ -88,6 +88,8 @@ class Draft:
         What the user named, to be given again.
     hypers, values
         The hyper-parameters, and the values of those that are not at their reference.
+    pinned
+        Variables that are numbers here: hyper-parameters with a prior of their own, and what operators make of them.
     tape
         The calls that made the model, of `graph.tape`.
     gates, inside
@@ -107,6 +109,7 @@ class Draft:
         self.data: dict[str, Data] = {}
         self.hypers: list[Hyper] = []
         self.values: Mapping[str, np.ndarray] = {}
+        self.pinned: dict[Node, np.ndarray] = {}
         self.tape: list[Any] = []
         self.gates: list[Gate] = []
         self.inside: dict[Node, Gate] = {}

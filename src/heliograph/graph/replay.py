@@ -15,6 +15,7 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.graph.data import plain
 from heliograph.graph.draft import Draft
+from heliograph.graph.pinned import applied
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.symbols import Values, substituted
@@ -72,9 +73,13 @@ class Replay:
                 args = substituted(call.args, self.draft.values, self._counterpart)
                 kwargs = substituted(dict(call.kwargs), self.draft.values, self._counterpart)
                 with self.draft.transaction():
-                    made = call.function(self.draft, *args, **kwargs)
+                    made = applied(self.draft, call.function, args, kwargs)
                 self.draft.tape.append(call)
-                if call.made is not None:
+                if call.made is not None and isinstance(made, np.ndarray):
+                    self.draft.pinned[call.made.node] = made
+                elif call.made is not None:
+                    if made.index is None and made.name in self._fixed:
+                        self.draft.pinned[made.node] = np.asarray(self.draft.values[made.name])
                     here = made.node, made.index, made.shape
                     before.append((call.made, _handle(call.made)))
                     self._made.append((call.made, here))
@@ -98,13 +103,10 @@ class Replay:
                 _point(x, was)
 
     def _counterpart(self, x: Any) -> Any:
-        """This model's quantity for one of the user's model, or its number where it is fixed; anything else as it is."""
+        """This model's quantity for one of the user's model; anything else as it is."""
         if not isinstance(x, Quantity):
             return plain(x)
-        if x.name in self._fixed:
-            whole = np.asarray(self.draft.values[x.name])
-            return whole if x.index is None else whole.reshape(-1)[x.index]
-        return Quantity(self._node(x.node), x.index)
+        return x if x.node in self.draft.pinned else Quantity(self._node(x.node), x.index)
 
     def _node(self, node: Node) -> Node:
         if node in self._nodes:

@@ -19,6 +19,7 @@ from heliograph.graph.language.arrays import from_left, matmul, mean, part_of, r
 from heliograph.graph.language.functions import absolute, greater, inner, multiply, power, square, within
 from heliograph.graph.language.linear import add, scale, subtract
 from heliograph.graph.magnitude import Magnitude
+from heliograph.graph.pinned import applied
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node
 from heliograph.graph.repeated import Made, key_of, made_before
@@ -55,7 +56,7 @@ def build(
     if known is not None:
         return known
     made = _call(model, function, *args, **kwargs)
-    if isinstance(made, Component):
+    if isinstance(made, (Component, np.ndarray)):
         return cast(Any, made)
     variable = Variable(model, made.node, made.index)
     if not model.draft.busy:
@@ -86,7 +87,7 @@ def _call(model: ModelLike, function: Callable[Concatenate[Draft, P], R], *args:
             )
         model.draft.check_open(x)
     with model.draft.transaction():
-        return cast(Any, function)(model.draft, *plain(args), **plain(kwargs))
+        return applied(model.draft, function, plain(args), plain(kwargs))
 
 
 def _made(values: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heliograph.engine.nested.integrating import Whole
+from heliograph.engine.nested.integrating import ABOVE, Whole
 from heliograph.engine.nested.records import Error
 
 __all__ = ["estimated_error"]
@@ -20,6 +20,8 @@ def estimated_error(whole: Whole) -> Error:
 
     To first order each is a weighted sum of what the log density is off by at the nodes, of which the process knows the covariance.
     """
+    if not all(r.above < ABOVE for r in whole.regions):  # the process is not one that these values come from
+        return Error(np.inf, np.inf, np.inf)
     weights, u = whole.weights, whole.u
     d = u.shape[1]
     mean = weights @ u

@@ -45,6 +45,7 @@ class Frozen:
         self.tables.restore(messages, copy=False)
         self._written, self._power = written, power
         self._plain = {id(k.plate.edges): k for k in compiled.plates if isinstance(k, PlainPlate)}
+        self._pointing = {id(p.edges) for p in compiled.graph.plates if self._sends_points(p)}
         self._log_z: dict[int, float] = {}  # sums, by the position of a plate
         self._slopes: dict[int, Mapping[str, np.ndarray] | None] = {}
 
@@ -71,6 +72,24 @@ class Frozen:
         else:
             changes = self._of_joined(joined(graph), linear)
         return None if any(c is None for c in changes) else float(sum(cast("list[float]", changes)))
+
+    def holds(self, graph: Graph | None = None) -> bool:
+        """Whether the evidence is that of a fixed point, which does not change with the messages, at other numbers, or at any.
+
+        It is not where a factor sends point masses, as a function of numbers does: these move with the numbers.
+        """
+        if graph is None or not self._pointing or len(graph.plates) != len(self._written.plates):
+            return not self._pointing
+        moved = {a.position for a, b in zip(self._written.nodes, graph.nodes, strict=True) if not _same_node(a, b)}
+        return not any(
+            id(a.edges) in self._pointing and (not _same(a, b) or any(e.node in moved for e in a.edges.values()))
+            for a, b in zip(self._written.plates, graph.plates, strict=True)
+        )
+
+    def _sends_points(self, plate: Plate) -> bool:
+        nodes = self.tables.graph.nodes
+        sent = (self.messages.sent[plate.position, p] for p, e in plate.edges.items() if nodes[e.node].observed is None)
+        return any(message.is_point.any() for message in sent)
 
     def _of_joined(self, graph: Graph, linear: bool) -> list[float | None]:
         old = self.compiled.graph.plates

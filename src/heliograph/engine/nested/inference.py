@@ -116,7 +116,7 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     integration = _integration(whole, chosen, pinned, evaluator, error, remarks)
     values = values_of(chosen, whole.u)
     values |= {k: np.broadcast_to(v, (len(whole.u), *np.shape(v))) for k, v in pinned.items()}
-    doubts = _with_time(doubts_of(whole, integration), evaluator, options)
+    doubts = _with_time(doubts_of(whole, integration, evaluator.failed), evaluator, options)
     posterior = IntegratedPosterior(script_of(model), whole, values, integration, whole.log_mass, doubts)
     _warn(whole, (doubts, of_long_tails(whole, chosen)), options)
     return posterior
@@ -144,7 +144,7 @@ def _at_best(model: Builder, evaluator: Evaluator, best: Point, options: InferOp
     integration = _integration(whole, [], pinned, evaluator, Error(0.0, 0.0, 0.0), (remark,))
     values = {k: np.asarray(v)[None] for k, v in pinned.items()}
     log_evidence = best.log_density - log_prior(hypers, best.u)
-    doubts = _with_time(doubts_of(whole, integration), evaluator, options)
+    doubts = _with_time(doubts_of(whole, integration, evaluator.failed), evaluator, options)
     return IntegratedPosterior(script_of(model), whole, values, integration, log_evidence, doubts)
 
 

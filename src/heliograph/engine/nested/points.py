@@ -116,6 +116,7 @@ class Evaluator:
         self.hypers = tuple(hypers)
         self._pinned = dict(pinned or {})
         self.points: list[Point] = []
+        self.failed: list[np.ndarray] = []  # where EP gave no answer
         self.effort = Effort()
         self._model = model
         pinned_variables = {h.name for h in model.draft.hypers if h.variable and h.name in self._pinned}
@@ -173,8 +174,8 @@ class Evaluator:
             n_sweeps=effort.n_sweeps + (0 if point.posterior is None else point.posterior.n_sweeps),
             n_frozen=effort.n_frozen + (d * (1 + first) if gradient and point.good else 0),
         )
-        if point.good:
-            self.points.append(point)
+        self.points += [point] * point.good
+        self.failed += [point.u] * (not point.good)
 
     def log_size(self, u: np.ndarray) -> np.ndarray:
         """``log`` of the largest of the positive hyper-parameters, each over its size at the best value so far, or 0.
@@ -216,8 +217,8 @@ class Evaluator:
         point = replace(point, graph=run.compiled.graph, corrected=self._corrected(run), bent=_bent(run, posterior))
         if not gradient:
             return point
-        derivatives = self._derivatives if first else self._slope
         frozen = Frozen(written, run.compiled, posterior.messages(), self._options.power)
+        derivatives = self._derivatives if first or not frozen.holds() else self._slope
         slope, bend = derivatives(u, frozen, point.log_density)
         return replace(point, gradient=slope, bend=bend)
 
@@ -289,6 +290,8 @@ class Evaluator:
         """The log density at u, at the messages that were found beside it."""
         options = self._options
         graph = self._replay(u).graph.snapshot()
+        if not frozen.holds(graph):
+            return self._run(graph, [frozen.messages])[0].log_evidence + log_prior(self.hypers, u)
         change = frozen.change(graph, lambda g: with_joint_parts(g, options.structure, options.budget), linear)
         if change is not None:
             return middle + change + log_prior(self.hypers, u) - log_prior(self.hypers, beside)

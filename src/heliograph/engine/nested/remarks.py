@@ -22,6 +22,7 @@ _NODES = 50.0  # nodes of equal weight, at the least, that carry the mass in thr
 _TOUCHING = 0.02  # share of the mass about as near to one mode as to another; those apart had .002, wrong ones .05 up
 _MODES = 3  # so many from half a dozen starts, and there are likely others
 _LOST = 0.15  # share of the mass beyond all values, in up to three dimensions; well-behaved models have .07
+_NO_ANSWER = 0.01  # share of the mass next to values without an answer, above which the result is not to be trusted; in the tests 0
 _BEYOND = 0.05  # share of the mass beyond what was explored, above which the result is not to be trusted
 
 
@@ -104,8 +105,16 @@ def of_bias(bias: Bias | None, mended: bool) -> tuple[str, ...]:
     )
 
 
-def doubts_of(whole: Whole, integration: Integration) -> str:
-    """Why the result is not to be trusted; empty where it is."""
+def doubts_of(whole: Whole, integration: Integration, failed: Sequence[np.ndarray] = ()) -> str:
+    """Why the result is not to be trusted; empty where it is.
+
+    Parameters
+    ----------
+    whole, integration
+        The result.
+    failed
+        The values at which EP gave no answer.
+    """
     found: list[str] = []
     beyond = [r.flood.share for r in whole.regions if not r.flood.ended]
     if beyond and max(beyond) > _BEYOND:
@@ -124,6 +133,7 @@ def doubts_of(whole: Whole, integration: Integration) -> str:
             "narrower priors, or write scales that depend on each other as one scale and a ratio"
         )
     found += _of_modes(whole)
+    found += _of_failures(failed, whole)
     heavy = np.abs(integration.weights) > _HEAVY
     points = [p for p, h in zip(whole.points, heavy, strict=True) if h and p.posterior is not None]
     open_ = [p for p in points if p.posterior is not None and not p.posterior.converged]
@@ -139,6 +149,24 @@ def doubts_of(whole: Whole, integration: Integration) -> str:
             "narrower priors"
         )
     return "; ".join(found)
+
+
+def _of_failures(failed: Sequence[np.ndarray], whole: Whole) -> list[str]:
+    """Whether mass is nearer to values without an answer than to all others, each measured in its region's frame."""
+    lost = 0.0
+    for r in whole.regions if failed else ():
+        gaps = [
+            np.linalg.norm(r.nodes.z[:, None] - r.frame.whitened(np.array(u)), axis=-1).min(axis=1)
+            for u in ([p.u for p in r.points], list(failed))
+        ]
+        lost += float(np.exp(r.log_mass - whole.log_mass) * r.nodes.weights[gaps[1] < gaps[0]].sum())
+    if lost <= _NO_ANSWER:
+        return []
+    return [
+        f"{100 * lost:.0f} % of what was taken for the posterior of the hyper-parameters is nearest to values at which the model "
+        "is impossible, or has no answer: the mass ends somewhere before them, nobody knows where; give the hyper-parameters "
+        "priors that end there, as those of model.flat(name, lower, upper) and model.half_normal do"
+    ]
 
 
 def _of_modes(whole: Whole) -> list[str]:
