@@ -20,7 +20,6 @@ _ROUNDING = 1e-13  # nats: a change this small is the rounding of the messages a
 _STEADY = 2.25  # the change of two sweeps over that of one, above which a belief goes on in one direction (4: evenly)
 _EVENLY = 0.75  # of the way that even moves in one direction would have gone, from which on a belief drifts
 _SLOWEST = 0.9999  # the rate of a belief that moves on without slowing down
-_MARGIN = 2.0  # times what tied entries seem to have to go; in leagues that was up to 1.3 times too little (0048)
 
 
 Nats = tuple[
@@ -65,7 +64,7 @@ def still_to_go(
     new: Sequence[Family],
     old: Sequence[Family],
     older: Sequence[Family],
-    tied: Sequence[bool | np.ndarray] | None = None,
+    jointly: Sequence[bool] | None = None,
     moves: tuple[Nats, Nats] | None = None,
 ) -> float:
     """Nats by which the beliefs of the last three sweeps suggest that they will still move.
@@ -73,55 +72,23 @@ def still_to_go(
     A belief that moves by ``d, r d, r^2 d, ...`` in the mean has ``r / (1 - r)`` times its last step before it, and its
     KL grows with the square. The rate r of every entry is the length of its last move over that of the one before. A belief
     that swings to and fro, or jumped once, has no more than its last change to go: its last two moves together are no longer
-    than if they were at right angles.
-
-    Any one entry may pass through its rest, and of a hundred thousand, some do in every sweep. So entries that settle together
-    have one rate, read off all of them. `tied` says which do: all entries of a variable (True: those of a block), none (False),
-    or those with the same number in an array. Of the entries with one number, the mean drift that they share counts as
-    well (`_shared_drift`). `moves` holds the KL of the last move and of the one before it, where they are at hand.
+    than if they were at right angles. The entries of a node of a block settle together (`jointly`): one rate is read off all
+    of them, since any one may pass through its rest. `moves` holds the KL of the last move and of the one before it, where they
+    are at hand.
     """
     most = 0.0
-    tied = [False] * len(new) if tied is None else tied
+    jointly = [False] * len(new) if jointly is None else jointly
     lasts, befores = [(None,) * len(new)] * 2 if moves is None else moves
-    for a, b, c, ties, last, before in zip(new, old, older, tied, lasts, befores, strict=True):
+    for a, b, c, together, last, before in zip(new, old, older, jointly, lasts, befores, strict=True):
         if a is b:
             continue
         one, two, earlier = _nats(a, b, last), _nats(a, c), _nats(b, c, before)
-        near, far, past, margin = one, two, earlier, 1.0
-        if not isinstance(ties, bool):
-            near, far, past = (np.bincount(ties, x.ravel())[ties].reshape(x.shape) for x in (one, two, earlier))
-            margin = _MARGIN
-            most = max(most, _MARGIN * _shared_drift(a, b, c, ties))
-        elif ties:
-            near, far, past = (x.sum(keepdims=True) for x in (one, two, earlier))
+        near, far, past = (x.sum(keepdims=True) if together else x for x in (one, two, earlier))
         steady = (near > _ROUNDING) & (far >= _STEADY * near) & (far >= near + past)
         rate = np.minimum(np.sqrt(np.divide(near, past, out=np.ones_like(near), where=past > near)), _SLOWEST)
-        ahead = np.where(steady, margin * one * (rate / (1.0 - rate)) ** 2, one)
+        ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)
         most = max(most, float(np.max(ahead, initial=0.0)))
     return most
-
-
-def _shared_drift(new: Family, old: Family, older: Family, ties: np.ndarray) -> float:
-    """Nats that entries which are tied will still move all in one direction, at the rate at which their mean does.
-
-    Games say who is better, and only priors say how good players are as a whole: what all of them share is the slowest part of
-    many models. It may be a hundredth of the moves of single entries, and is still more than all else that is to come.
-    """
-    if any(new.ranks) or any(x.point is not None for x in (new, old, older)):
-        return 0.0
-    (m, v), (n, _), (o, _) = (x.chart_moments() for x in (new, old, older))
-    with np.errstate(all="ignore"):
-        weight = np.where(np.isfinite(1.0 / v) & np.isfinite(m + n + o), 1.0 / v, 0.0).ravel()
-    last, before = (np.where(weight > 0, x.ravel(), 0.0) * weight for x in (m - n, n - o))
-    total = np.bincount(ties, weight)
-    fine = (total > 0) & (np.bincount(ties) > 1)
-    last, before = (np.bincount(ties, x)[fine] / total[fine] for x in (last, before))
-    narrowest = np.zeros(len(total))
-    np.maximum.at(narrowest, ties, weight)
-    narrowest = narrowest[fine]
-    onward = (last * before > 0) & (0.5 * last**2 * narrowest > _ROUNDING)
-    rate = np.minimum(np.divide(last, before, out=np.zeros_like(last), where=onward), _SLOWEST)
-    return float((0.5 * (last * rate / (1.0 - rate)) ** 2 * narrowest).max(initial=0.0))
 
 
 def drifting(new: Sequence[Family], old: Sequence[Family], start: Sequence[Family], sweeps: int) -> bool:

@@ -26,7 +26,6 @@ from heliograph.engine.status import judged_by_audits, status
 from heliograph.engine.stopping import InVain
 from heliograph.engine.sweep_info import AHEAD, SweepInfo
 from heliograph.engine.tables import Snapshot, Tables
-from heliograph.engine.tied_entries import tied_entries
 from heliograph.engine.trace import Trace
 from heliograph.factors.black_box import RunOptions
 from heliograph.families import Family
@@ -77,7 +76,6 @@ class Run:
         cost = sum(kind.factor.cost for kind in compiled.blocks)
         self._most_visits = max(_VISITS, int(_VISITS_COST / max(cost, 1.0)))
         self._jointly = [n.position in joint for n in self._watched]
-        self._together: list[bool | np.ndarray] | None = None  # which entries settle together, found when first asked
         self._before: list[Family] = []  # beliefs after the last sweep that was not undone
         self._older: list[Family] | None = None  # and after the one before it
         self._last: Motion | None = None  # between these two
@@ -225,19 +223,8 @@ class Run:
         if self._exchange.counts.noise:
             return motion(self._watched, new, older).change
         assert self._last is not None
-        near = still_to_go(new, old, older, self._settling(), (moved.nats, self._last.nats))
+        near = still_to_go(new, old, older, self._jointly, (moved.nats, self._last.nats))
         return near if near > AHEAD * self._limit else max(near, self._heading.ahead(new))
-
-    def _settling(self) -> list[bool | np.ndarray]:
-        """Which entries of the watched variables settle together, as `still_to_go` takes it."""
-        if self._together is None:
-            self._together = list(self._jointly)
-            if not all(self._jointly):
-                plates = {t.plate for t in self.compiled.schedule.sweep}
-                found = tied_entries(self.compiled.graph, plates, self._watched)
-                pairs = zip(self._jointly, found, strict=True)
-                self._together = [joint if joint or labels is None else labels for joint, labels in pairs]
-        return self._together
 
     def _undamped_change(self, beliefs: list[Family]) -> float:
         """The change of one more sweep without damping; black boxes repeat their messages of this sweep."""
