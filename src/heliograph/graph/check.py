@@ -8,6 +8,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.families import Bernoulli, Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.graph.data import inside
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Plate
 from heliograph.graph.sparse import csr_array, is_sparse
@@ -47,6 +48,10 @@ def as_floats(label: str, value: Any, wanted: str = "real numbers") -> np.ndarra
     try:
         return np.array(as_real(label, value))
     except ModelError as error:
+        if next(inside(value.tolist() if isinstance(value, np.ndarray) else value, Quantity), None) is not None:
+            raise ModelError(
+                f"{label} must be {wanted}, not an array of variables; join them with hg.stack([...])"
+            ) from None
         raise ModelError(str(error).replace("real numbers", wanted)) from None
 
 

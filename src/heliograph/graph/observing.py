@@ -13,7 +13,7 @@ from heliograph.graph.data import Data, labels_of, without_labels
 from heliograph.graph.draft import Draft
 from heliograph.graph.tape import Taped, named_calls, replayed, rewritten
 
-__all__ = ["as_data", "check_names", "give", "name_data"]
+__all__ = ["again", "as_data", "check_names", "give", "name_data"]
 
 
 def as_data(name: str, values: Any) -> np.ndarray:
@@ -26,9 +26,23 @@ def as_data(name: str, values: Any) -> np.ndarray:
         array = np.asarray(values)
     except ValueError:
         array = as_floats(f"data {name!r}", values)
-    if array.dtype.kind in "iub":
+    if array.dtype.kind in "iu":  # what is computed from them must not overflow a byte
+        return array.astype(float if array.dtype == np.uint64 else np.int64)
+    if array.dtype.kind == "b":
         return array.copy()
     return as_floats(f"data {name!r}", values)
+
+
+def again(data: Data, values: Any) -> np.ndarray:
+    """Other values of named data. The columns of a table must not have changed places, which the numbers do not show."""
+    old, new = data.labels or (), labels_of(values) or ()
+    moved = [name for k, name in enumerate(new) if name in old and name not in old[k : k + 1]]
+    if moved:
+        raise ModelError(
+            f"data {data.name!r}: column {moved[0]!r} was number {old.index(moved[0])} and is number {new.index(moved[0])} now; "
+            f"give the columns in the order that they had, frame[{list(old)!r}]"
+        )
+    return as_data(data.name, values)
 
 
 def name_data(draft: Draft, name: str, values: Any) -> Data:
@@ -65,7 +79,7 @@ def give(model: Taped, given: Mapping[str, Any]) -> None:
     done = False
     try:
         for name in before.keys() & given.keys():
-            draft.data[name].set(as_data(name, given[name]))
+            draft.data[name].set(again(draft.data[name], given[name]))
             draft.data[name].labels = labels_of(given[name]) or draft.data[name].labels
         with replayed(model, rewritten(draft.tape, observed), keep=True) as new:
             pass

@@ -33,8 +33,9 @@ def plate_shape(
     try:
         full = np.broadcast_shapes(*shapes, *(() if shape is None else (shape,)))
     except ValueError:
-        met = {port: v.shape for port, v in everything.items()}
-        raise ModelError(f"{label}: shapes do not fit together: {met}") from None
+        met = [f"{port} {v.shape}" for port, v in everything.items()]
+        met += [] if shape is None else [f"what is given by size= or observed= {shape}"]
+        raise ModelError(f"{label}: shapes do not fit together: {', '.join(met)}") from None
     if 0 in full:
         raise ModelError(f"{label}: there is no entry to work on, its shape is {full}; leave it out of the model")
     return full

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heliograph.errors import ModelError
+from heliograph.errors import AccuracyWarning, ModelError
 from heliograph.families import Family, MultivariateGaussian
 from heliograph.graph.records import Node
 
 __all__ = ["Argument", "Quantity", "reaches_inside"]
+
+
+_INTEGERS = "; of groups give the codes 0, 1, ..., for example pandas.factorize(group)[0], or group.astype(int)"
 
 
 class Quantity:
@@ -55,8 +59,26 @@ class Quantity:
         try:
             index = self.entries()[key]
         except (IndexError, TypeError, ValueError) as error:
-            raise ModelError(f"variable {self.name!r} of shape {self.shape}: {error}") from None
+            words = _INTEGERS if "must be of integer" in str(error) else ""
+            raise ModelError(f"variable {self.name!r} of shape {self.shape}: {error}{words}") from None
+        self._warn_of_codes(key)
         return Quantity(self.node, np.asarray(index))
+
+    def _warn_of_codes(self, key: Any) -> None:
+        """Warn of codes of groups among which -1 stands for a missing one: here it is the last, which has a code of its own."""
+        if not isinstance(key, np.ndarray) or not self.shape:
+            return
+        codes, last = cast("np.ndarray[Any, Any]", key), self.shape[0] - 1
+        if codes.dtype.kind != "i" or codes.size <= self.shape[0]:
+            return
+        if codes.min() == -1 and (codes == last).any():
+            n = int((codes == -1).sum())
+            warnings.warn(
+                f"variable {self.name!r}: its index holds -1 {n} time{'s' * (n != 1)}, which is entry {last}, as {last} is; if -1 "
+                "stands for a missing group, as it does in pandas, drop these rows",
+                AccuracyWarning,
+                stacklevel=8,
+            )
 
 
 def reaches_inside(x: Quantity, key: Any) -> bool:

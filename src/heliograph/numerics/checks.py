@@ -26,11 +26,38 @@ def as_real(label: str, value: Any) -> np.ndarray:
     except (TypeError, ValueError):
         array = None
     if array is None or array.dtype.kind not in "fiub":
-        dtype = getattr(value, "dtype", None)
-        kind = f"a {type(value).__name__}" if dtype is None else f"{dtype} values"
-        ragged = " (with rows of different lengths?)" if isinstance(value, (list, tuple)) else ""
-        raise ModelError(f"{label} must be real numbers, not {kind}{ragged}")
+        raise ModelError(f"{label} must be real numbers, not {_what_else(value, array)}")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ModelError(
+            f"{label} must be real numbers, not an array with masked entries; fill them in, for example with .filled(0.0), or drop "
+            "those rows"
+        )
     return array.astype(float, copy=False)
+
+
+def _what_else(value: Any, array: np.ndarray | None) -> str:
+    """What a value is that is not made of real numbers, and what to do about it."""
+    if hasattr(value, "toarray"):
+        return "a sparse matrix; write it as an array, with .toarray()"
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None:
+        return f"{dtype} values"
+    kind = f"a {type(value).__name__}"
+    if not isinstance(value, (list, tuple)):
+        return kind
+    if array is None:
+        return f"{kind} (with rows of different lengths?)" if _has_rows(value) else f"{kind} of other things"
+    return kind + {
+        "U": " of words",
+        "S": " of words",
+        "c": " of complex numbers",
+        "M": " of dates",
+        "m": " of durations",
+    }.get(array.dtype.kind, f" of {array.dtype} values")
+
+
+def _has_rows(value: Any) -> bool:
+    return any(isinstance(v, (Sequence, np.ndarray)) and not isinstance(v, (str, bytes)) for v in value)
 
 
 def in_words(value: Any) -> str:

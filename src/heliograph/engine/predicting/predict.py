@@ -12,7 +12,7 @@ from heliograph.engine.predicting.forward import Drawn, Forward
 from heliograph.engine.predicting.prediction import Prediction
 from heliograph.engine.predicting.script import Script
 from heliograph.errors import ModelError
-from heliograph.graph.observing import as_data
+from heliograph.graph.observing import again
 from heliograph.graph.quantity import Quantity
 from heliograph.graph.records import Graph, Node, Plate
 from heliograph.graph.symbols import Values
@@ -149,7 +149,7 @@ def _with_data(script: Script, data: Mapping[str, Any]) -> Any:
     before = {name: d.value for name, d in named.items()}
     try:
         for name, values in script.data.items():
-            named[name].set(as_data(name, data[name]) if name in data else values)
+            named[name].set(again(named[name], data[name]) if name in data else values)
         yield
     finally:
         for name, values in before.items():

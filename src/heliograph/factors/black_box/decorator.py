@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.errors import ModelError
+from heliograph.errors import FileFormatError, ModelError
 from heliograph.factors.black_box.box import BlackBox
 from heliograph.factors.black_box.counts import counted
 from heliograph.factors.black_box.oracle_calls import oracle_named
@@ -130,6 +130,8 @@ def load_factor(path: str | os.PathLike[str], function: Callable[..., Any] | Bla
     """
     arrays, header = read_archive(path, WHAT)
     with understanding(path):
+        if "factor" not in header:
+            raise FileFormatError(f"{os.path.basename(path)} is a file of Heliograph, but no {WHAT}")
         described = header["factor"]
         if isinstance(function, BlackBox):
             old, sampler = function, function.sampler

@@ -20,7 +20,19 @@ from heliograph.graph.records import Affine, Inner, Term
 from heliograph.graph.sparse import is_sparse
 from heliograph.numerics.checks import in_words
 
-__all__ = ["components", "from_left", "join", "matmul", "mean", "part_of", "pile", "reshaped", "total", "transposed"]
+__all__ = [
+    "components",
+    "from_left",
+    "holds_columns",
+    "join",
+    "matmul",
+    "mean",
+    "part_of",
+    "pile",
+    "reshaped",
+    "total",
+    "transposed",
+]
 
 _LONG = 32  # terms of one sum, beyond which it is written as one inner product with a row of ones
 
@@ -171,6 +183,15 @@ def components(draft: Draft, x: Quantity) -> Quantity:
     return _inner(draft, np.eye(d), x, f"entries of {x.name}")
 
 
+def holds_columns(x: Quantity) -> bool:
+    """Whether this is ``X @ vectors``, all of it, which has a column for each vector."""
+    made = x.node.made
+    if not isinstance(made, Affine) or x.index is None or len(x.shape) < 2 or x.size != x.node.size:
+        return False
+    rows = np.arange(x.size).reshape(*x.shape[1:], x.shape[0])
+    return np.array_equal(x.index, np.moveaxis(rows, -1, 0)) and all(isinstance(t.node.made, Inner) for t in made.terms)
+
+
 def _inner(draft: Draft, x: Any, vectors: Quantity, label: str) -> Quantity:
     """``X @ w`` for every vector w of an array: shape ``(*vectors.shape, n)`` for a matrix X of n rows."""
     chosen, back = np.unique(vectors.entries(), return_inverse=True)
@@ -224,5 +245,8 @@ def matmul(draft: Draft, x: Any, w: Quantity) -> Quantity:
 
 
 def from_left(draft: Draft, w: Quantity, x: Any) -> Quantity:
-    """``w @ X`` with a matrix of numbers."""
-    return matmul(draft, check_matrix(f"{w.name!r} @ X", x).T, w)
+    """``w @ X`` with a matrix of numbers; an array of vectors is a stack of rows, as NumPy has it."""
+    product = matmul(draft, check_matrix(f"{w.name!r} @ X", x).T, w)
+    if w.family is MultivariateGaussian and w.shape not in ((), (1,)) and len(product.shape) > len(w.shape):
+        return Quantity(product.node, np.moveaxis(product.entries(), 0, -1))
+    return product

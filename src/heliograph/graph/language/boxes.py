@@ -8,6 +8,7 @@ import numpy as np
 
 from heliograph.errors import ModelError
 from heliograph.factors import Factor
+from heliograph.families import Categorical, Dirichlet, MultivariateGaussian
 from heliograph.graph.check import check_number
 from heliograph.graph.draft import Draft
 from heliograph.graph.language.children import Kind, derived, want
@@ -67,5 +68,11 @@ def _dimension(factor: Factor, port: str) -> int | None:
     """The length of a vector, or the number of categories, at an output of a black box."""
     given: Any = getattr(factor, "dimension", None)
     if isinstance(given, tuple):
-        return cast("tuple[int | None, ...]", given)[factor.children.index(port)]
+        given = cast("tuple[int | None, ...]", given)[factor.children.index(port)]
+    family = factor.families[port][0]
+    if given is None and family in (Categorical, Dirichlet, MultivariateGaussian):
+        what = "number of categories" if family is Categorical else "length of the vectors"
+        raise ModelError(
+            f"factor {factor.name!r}: output=hg.{family.__name__} needs the {what}, @hg.factor(..., dimension=3)"
+        )
     return given

@@ -19,6 +19,7 @@ from heliograph.graph.check import (
     observed_shape,
 )
 from heliograph.graph.draft import Draft
+from heliograph.graph.language.arrays import holds_columns
 from heliograph.graph.language.censoring import Censoring, bounds_of
 from heliograph.graph.language.children import (
     Entries,
@@ -96,6 +97,11 @@ def _gaussian(draft: Draft, name: str, mean: Any, spread: Spread, entries: Entri
 
 def _vector_gaussian(draft: Draft, name: str, mean: Any, covariance: Any, entries: Entries) -> Quantity:
     if isinstance(mean, Quantity):
+        if holds_columns(mean):
+            raise ModelError(
+                f"variable {name!r}: the columns of {mean.name} are vectors, and each row of a mean is one; write vectors @ X.T "
+                "in the place of X @ vectors"
+            )
         vector = stack(draft, mean) if mean.family is Gaussian else want(name, "mean", mean, MultivariateGaussian)
         d = vector.node.dimension or 0
         data = {"covariance": check_covariance(name, "covariance", covariance, d)}
