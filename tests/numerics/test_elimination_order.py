@@ -61,3 +61,26 @@ def test_a_league_is_given_up_before_its_tail_is_known():
     found = ordering.eliminate(6000, i, j, most_flops=1e9)
     assert len(found.tail) > 0.5 * 6000
     _check(6000, i, j, found)
+
+
+def _flops(elimination):
+    parts = sum(
+        g.members.size * (2.0 * g.members.shape[1] ** 2 + 4.0 * g.neighbours.shape[1] ** 2) for g in elimination.groups
+    )
+    return parts + float(len(elimination.tail)) ** 3
+
+
+@pytest.mark.parametrize("near", [60, 6000], ids=["players of like rank", "all players"])
+def test_what_is_affordable_is_not_given_up_and_what_is_far_beyond_is(near):
+    """Players who meet only players of like rank can be separated, though a round may remove few of them."""
+    rng = np.random.default_rng(0)
+    n = 6000
+    i = rng.integers(0, n, 6 * n)
+    j = np.minimum(n - 1, i + rng.integers(1, near, len(i)))
+    whole = ordering.eliminate(n, i, j)
+    for share in (1.0, 2.0):
+        found = ordering.eliminate(n, i, j, most_flops=share * _flops(whole))
+        assert np.array_equal(found.tail, whole.tail)
+    if near == n:
+        found = ordering.eliminate(n, i, j, most_flops=0.1 * _flops(whole))
+        assert found.n_rounds < whole.n_rounds

@@ -1,5 +1,7 @@
 """Messages between pairs: exact on trees, the fixed point of their equations on loops, and None where they do not settle."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,30 @@ def test_variances_of_many_rows_are_computed_in_parts(monkeypatch):
     _, parts = world.passed()
     for a, b in zip(whole.variances, parts.variances, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_differences_have_the_variances_that_rows_of_any_coefficients_have():
+    """Where all rows of two variables are multiples of one difference by 1 and -1, variances are those of links."""
+    world = _World(7, 40, _random)
+    n, m = world.n, world.sites.n_rows
+    for one, two in ((1.0, -1.0), (2.0, 0.5)):
+        sign = np.where(np.arange(m) % 3 == 0, -1.0, 1.0)
+        pairs = np.sort(world.sites.indices.reshape(-1, 2), axis=1)
+        row = np.concatenate(
+            [np.repeat(np.arange(m), 2), m + np.arange(n)]
+        )  # sites, then single variables, in one part
+        value = np.concatenate([np.stack([one * sign, two * sign], axis=1).ravel(), np.full(n, 3.0)])
+        world.sites = make_rows(n, row, np.concatenate([pairs.ravel(), np.arange(n)]), value)
+        world.taus[1] = np.concatenate([world.taus[1][:m], np.zeros(n)])
+        prepared, found = world.passed()
+        assert prepared.alike[1] is not None
+        plain = passing.pass_messages(replace(prepared, alike=(None, None)), world.taus, world.right)
+        np.testing.assert_allclose(found.variances[1], plain.variances[1], rtol=1e-13)
+        a = np.zeros((m + n, n))
+        np.add.at(a, (row, np.concatenate([pairs.ravel(), np.arange(n)])), value)
+        precision = 0.5 * np.eye(n) + a.T @ (world.taus[1][:, None] * a)
+        np.testing.assert_allclose(found.mean, np.linalg.solve(precision, world.right), rtol=1e-7, atol=1e-8)
+        world.sites = make_rows(n, row[: 2 * m], pairs.ravel(), value[: 2 * m])
 
 
 def test_a_previous_solution_is_improved_a_thousandfold_and_reaches_the_same_in_the_end():

@@ -57,6 +57,8 @@ class Intervals(NamedTuple):
                 ends = float(low[worst]), float(high[worst]), float(lower[f]), float(upper[f])
                 return self, Conflict(worst, other, ends)
             low[k], high[k] = new_low, new_high
+            if rising:  # each of them once
+                break
             rest = np.ones(at.size, dtype=bool)
             rest[first] = False
             at, lower, upper = at[rest], lower[rest], upper[rest]
@@ -74,6 +76,9 @@ def meet(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Intersect intervals, and mark those of which nothing is left; an interval of equal ends is a value, else it is open."""
     fixed, stated = low == high, lower == upper
+    if not (fixed.any() or stated.any()):
+        new_low, new_high = np.maximum(low, lower), np.minimum(high, upper)
+        return new_low, new_high, new_low >= new_high
     value = np.where(fixed, low, lower)
     inside = np.where(fixed, (lower < value) & (value < upper), (low < value) & (value < high))
     same = close(low, lower)
@@ -84,11 +89,13 @@ def meet(
 
 
 def rounded(x: np.ndarray) -> np.ndarray:
-    """Numbers other than 0 to twelve digits.
+    """Numbers other than 0 to twelve digits; small whole numbers are that already.
 
     >>> rounded(np.array([1 / 3, -2e5]))
     array([ 3.33333333e-01, -2.00000000e+05])
     """
+    if (np.abs(x) < 1e9).all() and (x == np.trunc(x)).all():
+        return x
     scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.abs(x))))
     return np.round(x * scale) / scale
 

@@ -67,6 +67,16 @@ def test_bounds_of_plain_variables_and_of_plates_are_told_apart_by_their_entries
     )
 
 
+def test_a_scalar_of_its_own_sets_a_row_apart_unless_it_is_multiplied_by_zero() -> None:
+    model = hg.Model()
+    x = model.gaussian("x", 0.5, variance=np.full(2, 4.0))
+    y = model.gaussian("y", 0.0, sd=1.0, size=2)
+    model.constrain(x[0] > 1.0)
+    model.constrain(x + np.array([0.0, 1.0]) * y > 1.0)
+    posterior, truth = model.infer(), _truncated(0.5, 2.0, 1.0, np.inf)
+    assert (float(posterior[x].mean[0]), float(posterior[x].sd[0])) == pytest.approx(truth[:2], rel=1e-7)
+
+
 def test_outcomes_that_are_not_known_bound_nothing() -> None:
     model = hg.Model()
     x = model.gaussian("x", 0.0, sd=1.0)

@@ -83,8 +83,23 @@ def _of_block(graph: Graph, block: Block) -> _Bounds | None:
             parts.append(bounds)
     if not parts or sum(len(p.row) for p in parts) < 2:
         return None
+    every = joined(rows, block.n_columns)
+    some = _without_own_scalar(every)
+    if len(some) < 2:
+        return None
     bounds = _Bounds(*(np.concatenate(a) for a in zip(*parts, strict=True)))
-    return _grouped(bounds, joined(rows, block.n_columns))
+    return _grouped(bounds.of(some), take(every, some))
+
+
+def _without_own_scalar(rows: Rows) -> np.ndarray:
+    """The rows in which every scalar is in another row as well: any other row has an expression of its own."""
+    s = rows.sparse
+    count = np.bincount(s.indices, minlength=rows.n_columns)
+    for _, columns in rows.dense:
+        count[columns] += len(rows)
+    own = (count[s.indices] == 1) & (s.data != 0)
+    alone = np.bincount(np.repeat(np.arange(len(rows)), np.diff(s.indptr))[own], minlength=len(rows)) > 0
+    return np.flatnonzero(~alone)
 
 
 def _of_node(graph: Graph, position: int) -> _Bounds | None:

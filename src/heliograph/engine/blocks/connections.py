@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from heliograph.engine.blocks.private import Fold
 from heliograph.engine.blocks.rows import Rows
 from heliograph.graph.sparse import connected_parts
 from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
 
-__all__ = ["parts_of_rows", "parts_of_scalars"]
+__all__ = ["parts_of_rows", "parts_of_scalars", "parts_without_private"]
 
 
 def parts_of_scalars(groups: Sequence[tuple[Rows, int]], n: int) -> np.ndarray:
@@ -28,6 +29,20 @@ def parts_of_scalars(groups: Sequence[tuple[Rows, int]], n: int) -> np.ndarray:
             else (pattern, n, tuple((len(a), d) for a, (_, d) in zip(arrays, groups, strict=True)))
         )
     return recalled("parts", key, lambda: _connected(groups, n))
+
+
+def parts_without_private(fold: Fold) -> np.ndarray:
+    """The same of a block with private scalars, each of which is in the part of the site that reads it."""
+    rows, n = fold.site_rows, fold.rest.n_columns
+    part = parts_of_scalars([*((k.rows, 1) for k in fold.known), (rows, 1)], n)
+    of_site = parts_of_rows(rows, part)
+    alone = of_site < 0  # sites that read nothing else
+    of_site[alone] = part.max(initial=-1) + np.cumsum(alone)[alone]
+    found = np.empty(len(fold.number), dtype=int)
+    left = fold.number >= 0
+    found[left] = part[fold.number[left]]
+    found[fold.private] = of_site[fold.site]
+    return found
 
 
 def _connected(groups: Sequence[tuple[Rows, int]], n: int) -> np.ndarray:

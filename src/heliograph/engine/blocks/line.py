@@ -15,6 +15,8 @@ from heliograph.numerics.tridiagonal import LineFactor
 
 __all__ = ["LineSolver", "line_solver"]
 
+_FIRST = 64  # rows that are looked at before all are
+
 
 class _Links(NamedTuple):
     """Rows of one scalar, or of two that are neighbours: ``one x[at] + other x[next_to]``."""
@@ -105,6 +107,9 @@ def _links(rows: Rows) -> _Links | None:
         return None
     if s.nnz == n and (count == 1).all():
         return _Links(s.indices, s.data)
+    first = s.indptr[:-1][:_FIRST][count[:_FIRST] == 2]
+    if (np.abs(s.indices[first] - s.indices[first + 1]) != 1).any():  # as in most models that are no line
+        return None
     if s.nnz == 2 * n:
         columns, data = s.indices.reshape(n, 2), s.data.reshape(n, 2)
     else:  # rows of one scalar, or none, beside rows of two

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from heliograph.engine.blocks.choosing import Limits, system_for
-from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
-from heliograph.engine.blocks.folding import folded_system
+from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars, parts_without_private
+from heliograph.engine.blocks.folding import FoldedSystem, folded_system
 from heliograph.engine.blocks.private import Fold, fold_of, private_nodes
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import Rows, joined
@@ -107,9 +107,12 @@ class BlockFactor(Factor):
     @cached_property
     def parts(self) -> dict[str, np.ndarray]:  # type: ignore[override]
         """The connected part of the block that each entry of a node belongs to, -1 for constants."""
-        groups = [(k.rows, 1) for k in self.block.known] + [(self.system.site_rows, 1)]
-        groups += [(self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites]
-        part = parts_of_scalars(groups, self.block.n_columns)
+        if isinstance(self.system, FoldedSystem):
+            part = parts_without_private(self.system.fold)
+        else:
+            groups = [(k.rows, 1) for k in self.block.known] + [(self.system.site_rows, 1)]
+            groups += [(self.at[p].rows, self.at[p].dimension or 1) for p in self.vector_sites]
+            part = parts_of_scalars(groups, self.block.n_columns)
         return {
             port: parts_of_rows(p.rows, part).reshape(-1, p.dimension or 1).max(axis=1) for port, p in self.at.items()
         }

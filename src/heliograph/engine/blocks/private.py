@@ -43,7 +43,7 @@ def private_nodes(block: Block, candidates: Iterable[int], site_rows: Rows) -> l
     for rows, *_ in block.known:
         s = rows.sparse
         in_known += np.bincount(s.indices, minlength=n)
-        solved_for[s.indices[s.data != 0]] = True
+        solved_for[s.indices if s.data.all() else s.indices[s.data != 0]] = True
     for rows in (site_rows, *(k.rows for k in block.known)):
         for _, columns in rows.dense:
             solved_for[columns] = False
@@ -100,8 +100,11 @@ def entries_at(rows: Rows, place: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     s = rows.sparse
     at = place[s.indices]
     mine = np.flatnonzero(at >= 0)
-    row = np.repeat(np.arange(len(rows)), np.diff(s.indptr))
-    return row[mine], at[mine], s.data[mine]
+    if rows.length:
+        row = mine if rows.length == 1 else mine // rows.length
+    else:
+        row = np.repeat(np.arange(len(rows)), np.diff(s.indptr))[mine]
+    return row, at[mine], s.data[mine]
 
 
 def without_private(rows: Rows, number: np.ndarray, n_left: int) -> Rows:

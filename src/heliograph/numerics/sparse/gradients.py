@@ -71,7 +71,7 @@ def solve_iteratively(
     n, n_core = plan.n_sparse, plan.n_core
     values = values_of(bare, taus)
     if not n_core:
-        scale, matrix = scaled(bare, values)
+        scale, matrix, _ = scaled(bare, values)
     else:
         inner = sparse.csr_array((values[bare.source], bare.indices, bare.indptr), shape=(n, n))
         border = sparse.csr_array(values[plan.border].reshape(n, n_core))

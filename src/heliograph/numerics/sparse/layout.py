@@ -9,7 +9,7 @@ import numpy as np
 from heliograph.numerics.sparse.ordering import sorted_unique
 from heliograph.numerics.sparse.rounds import Elimination
 
-__all__ = ["Group", "Layout", "bare_layout", "find", "layout_of"]
+__all__ = ["BEYOND", "Group", "Layout", "bare_layout", "find", "layout_of", "layout_with"]
 
 PAIRS = 1 << 15  # are looked up at a time, so that what is made on the way stays in the cache
 BEYOND = np.iinfo(np.int64).max  # closes the keys, so that a search never ends outside
@@ -99,8 +99,13 @@ def _group(layout: Layout, shape: tuple[int, int, int], row: int, start: int, ne
 def bare_layout(n: int, i: np.ndarray, j: np.ndarray) -> Layout:
     """A layout of the precision alone, without room for fill: the diagonal, then each pair of `n` variables once."""
     code = (np.minimum(i, j) * n + np.maximum(i, j))[i != j]
+    return layout_with(n, np.append(sorted_unique(code), BEYOND))
+
+
+def layout_with(n: int, keys: np.ndarray) -> Layout:
+    """The same of sorted keys, of which the last is beyond all."""
     every = np.arange(n)
-    return Layout((), every, every, 0 * every, 0 * every + n, np.append(sorted_unique(code), BEYOND))
+    return Layout((), every, every, 0 * every, 0 * every + n, keys)
 
 
 def find(layout: Layout, x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ import numpy as np
 
 from heliograph.errors import HeliographError
 from heliograph.numerics.remembering import is_remembering, pattern_of, recalled
-from heliograph.numerics.sparse.layout import Layout, bare_layout, layout_of
+from heliograph.numerics.sparse.layout import Layout, bare_layout, layout_of, layout_with
 from heliograph.numerics.sparse.ordering import eliminate
 from heliograph.numerics.sparse.rounds import Elimination
 from heliograph.numerics.sparse.rows import Rows
@@ -150,15 +150,15 @@ def _analysed(
     return Plan(order, number, n_core, len(elimination.tail), flops, size, fill, elimination.n_rounds, budget, layout)
 
 
-def without_fill(plan: Plan, parts: Sequence[Rows]) -> Plan:
-    """The same variables in a layout of the precision alone, for methods that only multiply by it."""
+def without_fill(plan: Plan, parts: Sequence[Rows], keys: np.ndarray | None = None) -> Plan:
+    """The same variables in a layout of the precision alone, for methods that only multiply by it; `keys` of it, where known."""
     if sum(count_pairs(p) for p in parts) > MANY_PAIRS:
         raise TooExpensiveError("some sites join too many variables even to write their precision down")
     in_core = np.zeros(len(plan.order), dtype=bool)
     in_core[plan.order[plan.n_sparse :]] = True
     order = np.concatenate([np.flatnonzero(~in_core), np.flatnonzero(in_core)])
     n, n_core = plan.n_sparse, plan.n_core
-    layout = bare_layout(n, *_edges(parts, in_core))
+    layout = bare_layout(n, *_edges(parts, in_core)) if keys is None else layout_with(n, keys)
     n_pairs = len(layout.keys) - 1
     fill = n + n_pairs + n * n_core + n_core**2
     flops = 4.0 * (n_pairs + n) + 2.0 * n * n_core

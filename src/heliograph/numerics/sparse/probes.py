@@ -107,7 +107,7 @@ def estimate(
     """
     plan, n = prober.bare.plan, prober.bare.plan.n_sparse
     values = values_of(prober.bare, taus)
-    scale, matrix = scaled(prober.bare, values)
+    scale, matrix, _ = scaled(prober.bare, values)
     ordered = right[plan.order]
     border = values[plan.border].reshape(n, plan.n_core)
     exact = np.column_stack([ordered[:n], border])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Elimination", "Pivots", "best_left_dense", "low_degrees", "stuck"]
+__all__ = ["Elimination", "Pivots", "best_left_dense", "low_degrees", "stuck", "tail_ahead"]
 
 SMALL_TAIL = 32  # this many variables are cheapest as one dense matrix
 LOW_DEGREE = 12  # below this degree the batched rounds win, however dense the rest
@@ -48,3 +48,14 @@ def best_left_dense(size: np.ndarray, degree: np.ndarray) -> bool:
 def stuck(before: int, left: int, filled: float, most_flops: float) -> bool:
     """Whether a round from `before` to `left` variables shows that no tail will be small enough for `most_flops`."""
     return before - left < STUCK * before and filled > STUCK_FILL and (0.8 * left) ** 3 > most_flops
+
+
+def tail_ahead(before: tuple[int, float], left: int, filled: float) -> float:
+    """How many variables the tail of an expander will have, by a round that began with (variables, share filled).
+
+    From round to round, the number that is left is about a power of the share that is filled, until that is dense.
+    """
+    if not 0.0 < before[1] < filled:
+        return 0.0
+    power = np.log(before[0] / left) / np.log(filled / before[1])
+    return float(left * min(filled / DENSE_ENOUGH, 1.0) ** power)
