@@ -1,4 +1,3 @@
-# pyright: basic
 """The start of a run with mixtures of any factors: rows get labels, and components get messages as if these were known.
 
 Components that begin alike stay alike. Labels are proposed by k-means++ of what was seen, and by a few rows drawn for every
@@ -24,6 +23,7 @@ from heliograph.factors import OneOf
 from heliograph.families import Beta, Family, Gamma, Gaussian, MultivariateGaussian
 from heliograph.graph.records import Graph, Plate
 from heliograph.graph.sparse import connected_parts
+from heliograph.numerics.assignment import best_assignment
 from heliograph.numerics.k_means import k_means
 from heliograph.numerics.special import logsumexp
 
@@ -69,7 +69,7 @@ def _start(rng: np.random.Generator, compiled: CompiledModel, exchange: Exchange
     """Try the proposals for a while, follow the best of them to their end, and keep the messages of the winner."""
     tables = exchange.tables
     before = tables.snapshot(copy=False)
-    tried = []
+    tried: list[_Trial] = []
     for label in _proposals(rng, tables, rows, _scores(tables, rows)):
         tables.restore(before, copy=False)
         tried.append(_followed(compiled, exchange, rows, label, _TRIAL))
@@ -164,7 +164,7 @@ def _rows(graph: Graph, tables: Tables, plates: list[Plate]) -> _Rows:
     point = np.split(number, np.cumsum([p.size for p in plates])[:-1])
     n, k = int(number.max()) + 1, _one_of(plates[0]).n
     log_p = np.zeros((n, k))
-    seen = []
+    seen: list[np.ndarray] = []
     for plate, at in zip(plates, point, strict=True):
         log_p[at] = np.maximum(cast(Any, tables.incoming(plate, "s", None)).log_p, _IMPOSSIBLE)
         child = plate.factor.child
@@ -213,7 +213,7 @@ def _proposals(rng: np.random.Generator, tables: Tables, rows: _Rows, prior: np.
     known = rows.log_p.argmax(axis=1)
     if certain.all():
         return [known]
-    found = []
+    found: list[np.ndarray] = []
     points = _coordinates(tables, rows)
     if points is not None:
         label = np.zeros(rows.n, dtype=int)
@@ -235,14 +235,8 @@ def _proposals(rng: np.random.Generator, tables: Tables, rows: _Rows, prior: np.
 
 def _matched(score: np.ndarray, cluster: np.ndarray) -> np.ndarray:
     """The component of every cluster: the assignment under which all points together are most probable before anything was seen."""
-    from scipy.optimize import linear_sum_assignment  # slow to import, and few models are mixtures
-
-    k = score.shape[1]
-    member = (cluster == np.arange(k)[:, None]).astype(float)
-    component = np.zeros(k, dtype=int)
-    rows, columns = linear_sum_assignment(member @ score, maximize=True)
-    component[rows] = columns
-    return component
+    member = np.asarray(cluster == np.arange(score.shape[1])[:, None], dtype=float)
+    return best_assignment(member @ score)
 
 
 def _coordinates(tables: Tables, rows: _Rows) -> np.ndarray | None:

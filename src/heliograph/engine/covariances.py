@@ -1,4 +1,3 @@
-# pyright: basic
 """Joint covariances of expressions, from the blocks that hold them."""
 
 from __future__ import annotations
@@ -7,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
+from scipy.linalg import block_diag  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from heliograph.engine.blocks.plate import BlockFactor, Joint
 from heliograph.engine.blocks.reading import rows_in_block

@@ -1,4 +1,3 @@
-# pyright: basic
 """Whether a joint Gaussian belief can be trusted where its unknowns meet in curved factors: products, maxima, black boxes.
 
 EP replaces each of these by a Gaussian site. The posterior of two unknowns whose product is well known lies along a hyperbola,
@@ -45,7 +44,7 @@ class Curved(NamedTuple):
 
 def curved_sites(compiled: CompiledModel, tables: Tables, boxes: bool = True) -> list[Curved]:
     """The unknowns of curved factors whose moments weighted draws do not confirm; `boxes`: those of black boxes too."""
-    found = []
+    found: list[Curved] = []
     for block in compiled.blocks:
         meetings = [m for m in _meetings(compiled, block, boxes) if _worth_a_look(m.plate, tables)]
         if meetings and block.factor.refused is None:
@@ -59,8 +58,8 @@ class _Meeting(NamedTuple):
 
 
 def _meetings(compiled: CompiledModel, block: BlockPlate, boxes: bool) -> list[_Meeting]:
-    learned = frozenset() if boxes else frozenset(compiled.learning_plates)
-    found = []
+    learned: frozenset[int] = frozenset() if boxes else frozenset(compiled.learning_plates)
+    found: list[_Meeting] = []
     for port in block.factor.vector_sites:
         node = block.factor.at[port].node
         others = [p for p, _ in compiled.graph.edges_of(node) if p.position not in learned | {block.plate.position}]
@@ -82,7 +81,7 @@ def _compare(block: BlockPlate, tables: Tables, meetings: list[_Meeting]) -> lis
         return []
     base, log_own = _draws(factor.system, joint.solution, n)
     log_weight = log_own.copy()
-    drawn = []
+    drawn: list[tuple[str, np.ndarray]] = []
     for plate, port in meetings:
         rows, d = factor.at[port].rows, factor.at[port].dimension or 1
         values = (over(rows, base) + rows.constant[:, None]).reshape(-1, d, n).transpose(0, 2, 1)  # (m, S, d)

@@ -1,4 +1,3 @@
-# pyright: basic
 """The start of a run with mixtures: points are clustered, and the first messages are the conjugate ones given the clusters.
 
 Components that begin alike stay alike, and components that begin at random have messages so far from any fixed point that EP
@@ -13,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.special import gammaln
 
 from heliograph.engine.forms.choice import JointChoice, chooser_of
 from heliograph.engine.plates.gathering import gather_all
@@ -22,7 +20,9 @@ from heliograph.factors.mixture import Mixture
 from heliograph.families import Family, Gamma, Gaussian
 from heliograph.graph.records import Graph, Plate
 from heliograph.graph.sparse import connected_parts
+from heliograph.numerics.assignment import best_assignment
 from heliograph.numerics.k_means import k_means
+from heliograph.numerics.special import gammaln
 
 __all__ = ["start_mixtures"]
 
@@ -71,7 +71,7 @@ def start_mixtures(rng: np.random.Generator, graph: Graph, tables: Tables) -> bo
 # ---- reading ----------------------------------------------------------------------------------------------------
 def _elements(graph: Graph, tables: Tables, plate: Plate) -> _Elements:
     """The messages of one plate as numbers; `feature` still holds the entries of all K means."""
-    incoming, k = gather_all(tables, plate), plate.factor.n  # type: ignore[attr-defined]
+    incoming, k = gather_all(tables, plate), int(cast(Any, plate.factor).n)
     if isinstance(plate.factor, JointChoice):
         incoming = plate.factor.alone(incoming)
     offset = np.cumsum([0, *(node.size for node in graph.nodes)])
@@ -174,7 +174,7 @@ def _drawn(rng: np.random.Generator, e: _Elements, point: np.ndarray, log_p: np.
 def _matched(e: _Elements, row: np.ndarray, column: np.ndarray, cluster: np.ndarray, log_p: np.ndarray) -> np.ndarray:
     """The component of every cluster: the assignment under which all clusters together are most probable."""
     k = log_p.shape[1]
-    score = (cluster == np.arange(k)[:, None]).astype(float) @ log_p
+    score = np.asarray(cluster == np.arange(k)[:, None], dtype=float) @ log_p
     _, first = np.unique(column, return_index=True)
     prior = _Elements(*(a[first] for a in e))
     for j in range(k):
@@ -186,12 +186,7 @@ def _matched(e: _Elements, row: np.ndarray, column: np.ndarray, cluster: np.ndar
         v = prior.spread + 1.0 / (np.maximum(n, 1) * _expected_precision(prior, n, squares))
         fit = -0.5 * np.log(v) - 0.5 * (mean[:, None] - prior.mean) ** 2 / v + _log_spread(prior, n, squares)
         score[j] += np.where(n > 0, fit, 0.0).sum(axis=0)
-    component = np.zeros(k, dtype=int)
-    from scipy.optimize import linear_sum_assignment  # slow to import, and few models are mixtures
-
-    rows, columns = linear_sum_assignment(score, maximize=True)
-    component[rows] = columns
-    return component
+    return best_assignment(score)
 
 
 def _expected_precision(e: _Elements, n: np.ndarray | float, squares: np.ndarray | float) -> np.ndarray:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Mixtures whose components overlap, while weights, precisions or vectors are unknown beside their means.
 
 The Gaussian numbers of components are kept joint; all other unknowns of a mixture are factorised from them and from each
@@ -32,7 +31,7 @@ class Overlap(NamedTuple):
 
 def overlapping(graph: Graph, tables: Tables) -> list[Overlap]:
     """The mixtures that overlap while more than the joint numbers of their components is unknown."""
-    found = []
+    found: list[Overlap] = []
     for plate in graph.plates:
         factor = chooser_of(plate.factor)
         if factor is None or "s" not in plate.edges or graph.nodes[plate.edges["s"].node].fully_observed:
@@ -42,7 +41,7 @@ def overlapping(graph: Graph, tables: Tables) -> list[Overlap]:
             continue
         incoming = gather_all(tables, plate)
         incoming = plate.factor.alone(incoming) if isinstance(plate.factor, JointChoice) else incoming
-        share = float(np.mean(1.0 - factor.probabilities(incoming)[seen].max(axis=-1)))
+        share = float(np.mean(1.0 - factor.probabilities(incoming)[seen].max(axis=-1)))  # pyright: ignore[reportUnknownArgumentType]
         if share > _SHARE:
             found.append(Overlap(graph.nodes[plate.edges["s"].node].name, share, unknown))
     return found

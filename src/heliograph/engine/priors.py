@@ -1,4 +1,3 @@
-# pyright: basic
 """Beliefs that are to be the priors of the next batch, which say so where they leave out how unknowns hang together.
 
 A prior is the belief of one variable. The posterior of ``a`` and ``b`` after ``y = a + b + noise`` is narrow in one direction; two
@@ -46,12 +45,12 @@ class Priors(dict[str, Family]):
         self._take({name})
         return belief
 
-    def items(self) -> ItemsView[str, Family]:
+    def items(self) -> ItemsView[str, Family]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """All of them, which are then taken."""
         self._take(set(self))
         return super().items()
 
-    def values(self) -> ValuesView[Family]:
+    def values(self) -> ValuesView[Family]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """All of them, which are then taken."""
         self._take(set(self))
         return super().values()
@@ -97,7 +96,9 @@ def correlation_of(covariance: np.ndarray, sizes: Mapping[str, tuple[int, int]])
 
 def correlation_of_draws(draws: Mapping[str, np.ndarray], vectors: Mapping[str, int]) -> Correlation | None:
     """The correlations of draws (S, ...) by name; `vectors` holds the length of a belief's last axes where it is joint."""
-    parts, names, beliefs = [], [], []
+    parts: list[np.ndarray] = []
+    names: list[str] = []
+    beliefs: list[np.ndarray] = []
     count = 0
     for name, values in draws.items():
         flat = np.asarray(values, dtype=float).reshape(len(values), -1)

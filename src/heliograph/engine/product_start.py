@@ -1,4 +1,3 @@
-# pyright: basic
 """The start of a run with a table of products whose unknowns are alike under a change of signs: one side is drawn aside.
 
 Where the a and b of a table of products are centred at 0, so are all messages of the products to them, and a run would stay between

@@ -1,4 +1,3 @@
-# pyright: basic
 """Whether a belief of few unknowns can be trusted: draws of it, weighed by the model itself (docs/decisions/0066).
 
 EP replaces every factor that is not Gaussian by a site. Where few strong factors decide, where unknowns meet in products, maxima,

@@ -1,16 +1,15 @@
-# pyright: basic
 """Draws of the unknowns of a model, node by node: base scalars of blocks, nodes beside them, and what functions make of these."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
 
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.blocks.rows import over
 from heliograph.factors import Between, Positive
 from heliograph.graph.records import Graph, Node, Plate
 from heliograph.numerics.logarithms import LOG_2PI
+from heliograph.numerics.special import log_ndtr, ndtri_exp
 
 __all__ = ["BlockDraws", "Drawn"]
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Where another mode may be that a belief knows nothing of: at the other sign, or where components have changed their roles."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """What every plate of a model says of draws of its unknowns: its factor, or the values that it computes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """What draws of the unknowns are drawn from: a belief, wider and reflected ones, and kernels around the draws that weigh most.
 
 Every draw is weighed by the model over the mixture of all that it may have been drawn from, so that a portion that finds
@@ -11,13 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import gammaln
 
 from heliograph.engine.blocks.records import Block
 from heliograph.engine.weighed_draws import Drawn
 from heliograph.families import Bernoulli, Beta, Family, Gaussian
 from heliograph.graph.records import Graph
-from heliograph.numerics.special import logsumexp
+from heliograph.numerics.special import gammaln, logsumexp
 
 __all__ = ["Component", "Kernels", "Mixture", "Portion", "coordinates"]
 
@@ -165,12 +163,14 @@ class Kernels:
             centres = np.stack([z[nearest == k].mean(axis=0) for k in used])
         nearest = _far(z, centres).argmin(axis=1)
         within = (z - centres[nearest]).T @ (z - centres[nearest]) / len(z)
-        self.kernels, counts = [], []
+        self.kernels: list[tuple[np.ndarray, np.ndarray]] = []  # centres and roots of covariances
+        counts: list[int] = []
         for k in np.unique(nearest):
             gap = z[nearest == k] - centres[k]
             share = len(gap) / (len(gap) + 2.0 * z.shape[1])
-            own = share * gap.T @ gap / len(gap) + (1.0 - share) * within + 1e-8 * np.eye(z.shape[1])
-            self.kernels.append((centres[k] * scale, scale[:, None] * np.linalg.cholesky(_WIDTH * own)))
+            own: np.ndarray = share * gap.T @ gap / len(gap) + (1.0 - share) * within + 1e-8 * np.eye(z.shape[1])
+            root: np.ndarray = np.linalg.cholesky(_WIDTH * own)
+            self.kernels.append((centres[k] * scale, scale[:, None] * root))
             counts.append(len(gap))
         self.share = np.array(counts) / sum(counts)
 
@@ -187,7 +187,9 @@ class Kernels:
         return made
 
     def _values(self, y: np.ndarray) -> Values:
-        blocks, nodes, start = [], {}, 0
+        blocks: list[np.ndarray] = []
+        nodes: dict[int, np.ndarray] = {}
+        start = 0
         for block in self.like.blocks:
             base, n_free = np.zeros((len(block.base), y.shape[1])), int(block.free.sum())
             base[block.free] = y[start : start + n_free]
@@ -201,7 +203,7 @@ class Kernels:
     def log_density(self, drawn: Drawn) -> np.ndarray:
         """Of what was drawn freely."""
         y, d = coordinates(drawn), len(self.kernels[0][0])
-        each = []
+        each: list[np.ndarray] = []
         for mean, lower in self.kernels:
             far = np.sum(np.linalg.solve(lower, y - mean[:, None]) ** 2, axis=0)
             each.append(-(_DOF + d) / 2 * np.log1p(far / _DOF) - np.log(np.diag(lower)).sum())

@@ -1,4 +1,3 @@
-# pyright: basic
 """Draws of the unknowns of a small model, weighed by the model itself, in rounds that follow the draws that weigh most.
 
 The first round draws from the belief, and from what may see what the belief does not: wider, reflected at 0 where signs may not
@@ -228,8 +227,8 @@ def _apart(system: Any, mean: np.ndarray, root: np.ndarray) -> tuple[np.ndarray,
     inverse = np.linalg.inv(root)
     precision = _SHARE * inverse.T @ inverse
     shift = system.shift + precision @ mean
-    lower = np.linalg.cholesky(system.precision + precision)
-    apart = np.linalg.inv(lower).T
+    total: np.ndarray = system.precision + precision
+    apart = np.linalg.inv(np.linalg.cholesky(total)).T
     return apart @ (apart.T @ shift), apart
 
 

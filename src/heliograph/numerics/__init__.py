@@ -8,6 +8,6 @@ Start with `checks` (what is a real number), then by need:
   and `truncated_normal` (closed forms);
 - linear algebra: `triangular` (batches of Cholesky factors), `symmetric` (functions of symmetric matrices),
   `polynomial_roots`, and `sparse` (Gaussians over many variables with a sparse precision);
-- `joined_sets` (which numbers belong together);
+- `joined_sets` (which numbers belong together), `assignment` (which row takes which column), `k_means`;
 - running: `blas_threads` (BLAS on one thread), `chunks` (rows in blocks that fit the cache).
 """

@@ -1,4 +1,3 @@
-# pyright: basic
 """Sums of a black box's output and other unknowns, rewritten as the output of a larger black box.
 
 In ``y = c + f(a, b) + noise`` the offset c depends on a and b, and f's output is on a loop with f's inputs. The oracles can
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from heliograph.engine.blocks.joining import ports_on_loops
 from heliograph.engine.blocks.records import Block
@@ -55,7 +54,7 @@ def with_absorbed_terms(graph: Graph, blocks: Sequence[Block]) -> Graph:
 def _candidates(graph: Graph) -> list[_Absorbed]:
     boxes = [p for p in graph.plates if isinstance(p.factor, BlackBox) and _plain(p)]
     met = graph.meetings() if boxes else {}
-    found = []
+    found: list[_Absorbed] = []
     for plate in boxes:
         edge = plate.edges[plate.factor.child]
         others = [(p, port) for p, port in met[edge.node] if p is not plate]
@@ -68,7 +67,7 @@ def _candidates(graph: Graph) -> list[_Absorbed]:
 
 def _plain(plate: Plate) -> bool:
     """Whether a black box has one output, which is a number, and no input of a term's name."""
-    sampler = plate.factor.sampler  # type: ignore[attr-defined]
+    sampler = cast(BlackBox, plate.factor).sampler
     plain = sampler.output is Gaussian and not sampler.more and sampler.counted is None
     return plain and plate.factor.child in plate.edges and not set(TERMS) & set(sampler.inputs)
 

@@ -71,7 +71,8 @@ def with_merged_bounds(graph: Graph, blocks: Sequence[Block]) -> Graph:
 # ---- what is bounded ----------------------------------------------------------------------------------------------------
 def _of_block(graph: Graph, block: Block) -> _Bounds | None:
     """The bounds on expressions of one block that share theirs with others."""
-    parts, rows = [], []
+    parts: list[_Bounds] = []
+    rows: list[Rows] = []
     for plate in graph.plates:
         if plate.position in block.plates or "x" not in plate.edges or plate.edges["x"].node not in block.rows:
             continue
@@ -104,7 +105,7 @@ def _without_own_scalar(rows: Rows) -> np.ndarray:
 
 def _of_node(graph: Graph, position: int) -> _Bounds | None:
     """The bounds on the entries of a node that is in no block."""
-    parts = []
+    parts: list[_Bounds] = []
     for plate in graph.plates:
         if "x" in plate.edges and plate.edges["x"].node == position:
             bounds = _bounds_of(graph, plate)
@@ -152,7 +153,7 @@ def _grouped(bounds: _Bounds, rows: Rows) -> _Bounds | None:
     image = over(rows, np.random.default_rng(0).standard_normal((rows.n_columns, 3)))
     length = np.sqrt((image**2).sum(axis=1))
     largest = np.take_along_axis(image, np.abs(image).argmax(axis=1)[:, None], 1)[:, 0]
-    size = np.where(largest < 0, -length, length)
+    size: np.ndarray = np.where(largest < 0, -length, length)
     safe = np.where(size == 0, 1.0, size)  # a constant has no direction, and is compared with nothing below
     group, first = groups_of_rows(np.round(image / safe[:, None], _DIGITS) + 0.0)
     shared = np.flatnonzero((np.bincount(group)[group] > 1) & (size != 0))
@@ -225,7 +226,7 @@ def _intervals(graph: Graph, made: Sequence[tuple[np.ndarray, ...]]) -> Iterator
     """A plate of intervals for every plate at whose ports they are."""
     for positions, rows, lower, upper in made:
         for position in np.unique(positions):
-            plate, here = graph.plates[position], positions == position
+            plate, here = graph.plates[int(position)], positions == position
             entries = plate.edges["x"].entries(plate.size)[rows[here]]
             edge = Edge(plate.edges["x"].node, entries, len(np.unique(entries)) == len(entries))
             n = len(entries)

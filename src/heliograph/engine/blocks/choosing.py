@@ -1,4 +1,3 @@
-# pyright: basic
 """The choice of a linear system for a block: the cheaper one, as estimated before anything is computed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """From a graph to its Gaussian blocks: which nodes are jointly Gaussian, and as which rows over which base scalars.
 
 Plates that are linear in Gaussian variables (sums, scalings, ``X @ w``, stacks, Gaussian noise of known variance, priors)
@@ -147,7 +146,8 @@ class _Compiler:
             self._write_conditional(k, bool(seen.any()))
             return
         made = np.zeros(node.size, dtype=bool)
-        parts, places = [], []
+        parts: list[Rows] = []
+        places: list[np.ndarray] = []
         for plate in self.makers[k]:
             index = plate.edges[plate.factor.child].index
             at = np.arange(node.size) if index is None else np.asarray(index)

@@ -1,4 +1,3 @@
-# pyright: basic
 """The connected parts of a block: base scalars that rows join, directly or through others."""
 
 from __future__ import annotations

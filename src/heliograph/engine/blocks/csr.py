@@ -1,4 +1,3 @@
-# pyright: basic
 """CSR matrices of arrays that are known to fit, without SciPy's checks of them."""
 
 from __future__ import annotations
@@ -8,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy.sparse as sp  # pyright: ignore[reportMissingTypeStubs]
 
 __all__ = ["compressed", "empty", "even", "even_length", "stacked"]
 

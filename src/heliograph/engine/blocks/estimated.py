@@ -1,4 +1,3 @@
-# pyright: basic
 """A block that is too expensive to factorise: means by conjugate gradients, variances by messages or by random probes.
 
 Where every expression is of one or two scalars, variances come from messages between pairs, which loops make a little too small.
@@ -169,7 +168,7 @@ class EstimatedSystem:
 
     def vector_moments(self, solution: EstimatedSolution) -> list[tuple[np.ndarray, np.ndarray]]:
         """Means and covariances of every vector site, by port."""
-        found = []
+        found: list[tuple[np.ndarray, np.ndarray]] = []
         for (rows, d), covariance in zip(self.vectors, solution.estimate.variances[len(self.known) + 1 :], strict=True):
             assert covariance is not None
             found.append((self.means(rows, solution).reshape(-1, d), covariance.reshape(-1, d, d)))
@@ -220,7 +219,7 @@ class EstimatedSystem:
         """The covariances of every d rows in the probes; those of negative weights are taken away."""
         probes = np.empty_like(estimate.probes)
         probes[self._bare.plan.order] = estimate.probes
-        weight = np.where(np.arange(probes.shape[1]) < _PROBES, 1.0, -1.0) / _PROBES
+        weight = np.where(np.arange(probes.shape[1]) < _PROBES, 1.0, -1.0) / _PROBES  # pyright: ignore[reportUnknownArgumentType]
         found = np.empty((len(rows) // d, d, d))
         for part in chunks(len(found), _CHUNK):
             seen = over(rows, probes, slice(part.start * d, part.stop * d)).reshape(-1, d, len(weight))

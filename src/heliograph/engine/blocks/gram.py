@@ -1,4 +1,3 @@
-# pyright: basic
 """``A' diag(weight) A`` and ``A' value`` of rows, added to a dense system in every sweep; the places of entries are found once."""
 
 from __future__ import annotations
@@ -6,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
+import scipy.sparse as sp  # pyright: ignore[reportMissingTypeStubs]
 
 from heliograph.engine.blocks.rows import Rows
 from heliograph.factors import dot_backward

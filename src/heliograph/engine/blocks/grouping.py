@@ -1,4 +1,3 @@
-# pyright: basic
 """Which nodes of a graph are jointly Gaussian: those that plates which are linear in them join."""
 
 from __future__ import annotations

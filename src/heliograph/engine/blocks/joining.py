@@ -1,4 +1,3 @@
-# pyright: basic
 """Factors with several ports in one connected part of a block: the expressions at these ports become one vector.
 
 A factor that sees two expressions of one block through two ports would take them for independent. So the expressions are
@@ -16,6 +15,7 @@ import numpy as np
 from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars
 from heliograph.engine.blocks.grouping import is_gaussian_prior, is_linear
 from heliograph.engine.blocks.records import Block
+from heliograph.engine.blocks.rows import Rows
 from heliograph.engine.forms.choosing import Form, joint_form
 from heliograph.factors import Stack
 from heliograph.families import MultivariateGaussian
@@ -107,7 +107,7 @@ def _plates_on_loops(
     owner = np.repeat(np.arange(len(owners)), [len(e) for e in entries])
     found: dict[int, tuple[str, ...]] = {}
     for k in np.unique(owner[links]):
-        position, port = owners[k]
+        position, port = owners[int(k)]
         found[position] = (*found.get(position, ()), port)
     return {position: ports for position, ports in found.items() if len(ports) > 1}
 
@@ -130,7 +130,7 @@ def _parts(graph: Graph, blocks: Sequence[Block], lone: set[int]) -> tuple[dict[
     return found, n
 
 
-def _groups(graph: Graph, block: Block) -> list[tuple]:
+def _groups(graph: Graph, block: Block) -> list[tuple[Rows, int]]:
     """The rows that join scalars of a block: those of known weight, and what other factors meet."""
     met = {e.node for p in graph.plates if p.position not in block.plates for e in p.edges.values()}
     sites = [(block.rows[k], graph.nodes[k].dimension or 1) for k in block.nodes if k in met]

@@ -1,4 +1,3 @@
-# pyright: basic
 """The precision of a block whose scalars lie on a line, each tied only to its neighbours: random walks, AR(1), local levels."""
 
 from __future__ import annotations

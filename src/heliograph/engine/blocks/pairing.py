@@ -1,4 +1,3 @@
-# pyright: basic
 """Two constraints on one noise variable of their own are one site of two numbers.
 
 ``c1 < z`` and ``z < c2`` with uncertain cuts, where nothing else speaks of z beside its own distribution: as two scalar sites, each
@@ -142,7 +141,7 @@ def _rewritten(graph: Graph, pairs: np.ndarray) -> Graph:
             made.plates.append(replace(kept, position=len(made.plates)))
     for a, b in np.unique(pairs[:, [0, 2]], axis=0):
         chosen = pairs[(pairs[:, 0] == a) & (pairs[:, 2] == b)]
-        ends = [some_elements(graph.plates[k], rows) for k, rows in ((a, chosen[:, 1]), (b, chosen[:, 3]))]
+        ends = [some_elements(graph.plates[int(k)], rows) for k, rows in ((a, chosen[:, 1]), (b, chosen[:, 3]))]
         name = f"{ends[0].name} and {ends[1].name}"
         edge = stacked(made, [end.edges["x"] for end in ends], len(chosen))
         sign = np.stack([_signs(graph, end) for end in ends], axis=1)

@@ -1,4 +1,3 @@
-# pyright: basic
 """A Gaussian block as one factor of the graph: it reads a message per expression and answers with the joint belief.
 
 To the rest of the engine a block is a plate with a port at every node of its own. What comes in at a port is the product of the
@@ -212,7 +211,7 @@ class BlockFactor(Factor):
 
     def centres(self, joint: Joint) -> dict[int, np.ndarray]:
         """The mean of every node, entry by entry."""
-        found = {}
+        found: dict[int, np.ndarray] = {}
         for port, (node, rows, d, start) in self.at.items():
             if port in joint.vectors:
                 found[node] = joint.vectors[port][0]
@@ -280,10 +279,10 @@ def _dependence(factor: BlockFactor) -> dict[str, frozenset[str]]:
     n = 1 + max(int(at.max(initial=-1)) for at in factor.parts.values())
     sites = [*factor.scalar_sites, *factor.vector_sites]
     count = {p: np.bincount(factor.parts[p][factor.parts[p] >= 0], minlength=n) for p in sites}
-    reads = {}
+    reads: dict[str, frozenset[str]] = {}
     for port, at in factor.parts.items():
         mine = at[at >= 0]
-        found = []
+        found: list[str] = []
         for p in sites:
             others = count[p][mine] if p != port else count[p][mine] - 1
             if len(mine) and (others > 0).any():

@@ -1,4 +1,3 @@
-# pyright: basic
 """Scalars that only one site reads: noise of its own, which need not be solved for.
 
 The performance of a player in one game, the extra spread of one count: such a scalar has a row of known weight, and one site.

@@ -1,4 +1,3 @@
-# pyright: basic
 """Expressions over a block that were not part of the run: their joint belief follows from the block's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """What a block is made of: rows of known weight, and an expression for every entry of its nodes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Likelihoods of a score that contains a product of two unknowns: one site on the unknowns instead of two on the product.
 
 ``z = a b + rest`` with a label of z is an item response with two parameters, a dose-response curve with an unknown middle, a

@@ -1,4 +1,3 @@
-# pyright: basic
 """Variances of rows of one or two scalars, read off the covariance: a difference of players is three numbers of it.
 
 ``a^2 S_ii + b^2 S_jj + 2 a b S_ij`` cancels where two scalars vary together far more than apart. Rows that lose two digits in

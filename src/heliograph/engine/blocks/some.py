@@ -1,4 +1,3 @@
-# pyright: basic
 """Some elements of a plate, as a plate."""
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class SparseSystem:
 
     def vector_moments(self, solution: SparseSolution) -> list[tuple[np.ndarray, np.ndarray]]:
         """Means and covariances of every vector site, by port."""
-        found = []
+        found: list[tuple[np.ndarray, np.ndarray]] = []
         for (rows, d), covariance in zip(self._vectors, self.solver.vector_covariances(solution.inverse), strict=True):
             if solution.gain is not None:
                 gone = over(rows, solution.gain).reshape(len(covariance), d, -1)

@@ -1,4 +1,3 @@
-# pyright: basic
 """The interface between a block and its linear system, dense or sparse."""
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def with_weak_sites(sites: Sites, heaviest: float) -> Sites:
     distribution, and must not keep the rest of the block from having one.
     """
     silent = (sites.tau == 0) & (sites.shift == 0)
-    vectors = []
+    vectors: list[VectorSites] = []
     for site in sites.vectors:
         nothing = ~site.precision.any(axis=(1, 2)) & ~site.shift.any(axis=1)
         d = site.shift.shape[1]
@@ -168,7 +167,8 @@ def _conditioned_cavities(chosen: np.ndarray, sites: Sites, mean: np.ndarray, co
     else:
         for k in range(len(chosen)) if len(chosen) > 1 else ():
             others = np.delete(np.arange(len(chosen)), k)
-            weight = np.linalg.solve(covariance[np.ix_(others, others)] + np.diag(noise[others]), covariance[others, k])
+            among = covariance[np.ix_(others, others)] + np.diag(noise[others])
+            weight: np.ndarray = np.linalg.solve(among, covariance[others, k])  # pyright: ignore[reportUnknownVariableType]
             m[k] += weight @ (value[others] - mean[others])
             v[k] -= weight @ covariance[others, k]
     good = np.isfinite(m) & (v > 0)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Sites on vectors in a dense system: precisions of q numbers each are added up, and joint cavities read off.
 
 Few numbers are laid out as one array (vectors, q, N). Many stay as q groups of rows, the first components, the second

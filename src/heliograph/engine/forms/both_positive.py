@@ -1,4 +1,3 @@
-# pyright: basic
 """Two numbers that are both positive."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """One of several components, chosen by a category, where parameters of the components are jointly Gaussian.
 
 Only one component holds, so that log Z and every other message need the marginals of the parameters alone. The message to the
@@ -107,7 +106,7 @@ class JointChoice(Factor):
         at |= {p: Gaussian.point_mass(values[rows, :, k].reshape(-1)) for k, p in enumerate(self.joined)}
         log_t = np.full((n, draws), -np.inf)
         log_t[rows] = self.factor.log_z(at).reshape(len(rows), draws)
-        return log_t, np.arange(d)
+        return log_t, np.arange(d)  # pyright: ignore[reportUnknownVariableType]
 
     def _doubtful(self, alone: Incoming) -> np.ndarray:
         return np.flatnonzero(self.factor.probabilities(alone).max(axis=1) < _SURE)

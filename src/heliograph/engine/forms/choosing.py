@@ -1,4 +1,3 @@
-# pyright: basic
 """Which form a factor takes when several of its ports are jointly Gaussian."""
 
 from __future__ import annotations

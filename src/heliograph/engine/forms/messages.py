@@ -1,4 +1,3 @@
-# pyright: basic
 """From the moments of a tilted distribution to messages on vectors and numbers."""
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def message_from_moments(
     definite, lower = cholesky(0.5 * (covariance + np.swapaxes(covariance, 1, 2)))
     precision = gram(inverse_of_lower(lower))
     shift = np.einsum("nij,nj->ni", precision, mean)
-    naturals = []
+    naturals: list[np.ndarray] = []
     for new, old in zip((shift, precision), cavity.naturals, strict=True):
         axes = (slice(None), *[None] * (new.ndim - 1))
         naturals.append(np.where(good[axes], np.where(definite[axes], new - old, np.nan), 0.0))

@@ -1,4 +1,3 @@
-# pyright: basic
 """Draws of the variables of a run: joint within a block of jointly Gaussian variables, independent between them."""
 
 from __future__ import annotations
