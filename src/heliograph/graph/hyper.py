@@ -1,7 +1,8 @@
 """Hyper-parameters: a name, and a prior that is written on an unconstrained scale.
 
-A scale s is ``exp(u)``, a bounded number a logistic function of u, and so on: whatever looks for good values, or integrates over
-them, works with the real numbers u and the log density of the prior there, the change of scale included.
+Whatever looks for good values, or integrates over them, works with real numbers u and the log density of the prior there, the
+change of scale included. Of scales that may be zero and of numbers between bounds, u is a normal score, or as good as one: the
+prior is a standard normal distribution in u, so that no tail is longer than Gaussian. Other positive numbers are ``exp(u)``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from heliograph.families import Beta, Gamma, Gaussian
 from heliograph.graph.records import Node
 from heliograph.numerics.gamma_function import trigamma
 from heliograph.numerics.logarithms import LOG_2PI
-from heliograph.numerics.special import betaln, expit, gammaln, psi
+from heliograph.numerics.special import betaln, expit, gammaln, log_ndtr, ndtr, psi
 
 __all__ = [
     "Hyper",
@@ -28,13 +29,15 @@ __all__ = [
     "half_cauchy_prior",
     "half_normal_prior",
     "hyper_of",
-    "lkj_prior",
     "log_normal_prior",
     "uniform_prior",
-    "wishart_prior",
 ]
 
 
+_MEDIAN = 0.6744897501960817  # of a half-normal variable of scale 1
+_RISE = 0.17  # of the logarithm of a half-normal variable, with which its quantiles up to 3 sds are nearly those of a normal u
+_FARTHEST = 25.0  # of u: a scale of 1e-137 there
+_INSIDE = 8.0  # of u, beyond which a bounded number would be rounded to its bound
 _OFF = 0.13  # of a prior's width: a reference that is no round number, at which nothing cancels by chance
 
 Array = np.ndarray
@@ -54,7 +57,7 @@ class HyperPrior:
     value: Callable[[Array], Array]  # u (..., n) -> values (..., *shape)
     log_density: Callable[[Array], Array]  # of u, (..., n) -> (...)
 
-    positive: bool = False  # values are ``exp(u)``
+    positive: bool = False  # values are positive numbers, and rise with u
 
     @property
     def n(self) -> int:
@@ -88,6 +91,7 @@ def _each(
     width: float,
     value: Callable[[Array], Array],
     log_density: Callable[[Array], Array],
+    positive: bool = False,
 ) -> HyperPrior:
     """The same prior for every entry of an array, each with a number u of its own."""
     n = int(np.prod(shape))
@@ -98,24 +102,56 @@ def _each(
         np.full(n, width),
         lambda u: value(u).reshape((*np.shape(u)[:-1], *shape)),
         lambda u: log_density(u).sum(axis=-1),
-        value is _exp,
+        positive,
     )
 
 
-# ---- positive numbers, u = log s -----------------------------------------------------------------------------------
+def _exp(u: Array) -> Array:
+    return np.exp(np.clip(u, -345.0, 345.0))  # its square and its inverse are numbers, too
+
+
+# ---- positive numbers, whose prior is as good as normal in u ----------------------------------------------------------
+def _normal_in_u(
+    words: str, shape: tuple[int, ...], median: float, rise: float, log_density: Callable[[Array], Array]
+) -> HyperPrior:
+    """A scale ``s = c Phi(u) / Phi(-u)^rise``, of whose logarithm the log density is known.
+
+    On the scale of log s, a scale that may be zero has a tail that falls by only one nat per unit of log s, so that it takes many
+    evaluations to follow, and is the first thing to be lost in several dimensions. Here such tails end like Gaussian ones, and log
+    s still grows without bounds, so that data which are at odds with the prior are reached in a few steps.
+    """
+    log_c = np.log(median) + (1.0 - rise) * np.log(2.0)
+
+    def log_value(u: Array) -> tuple[Array, Array]:
+        """``log s``, and its derivative."""
+        u = np.clip(u, -_FARTHEST, _FARTHEST)
+        low, high = log_ndtr(u), log_ndtr(-u)
+        log_bell = -0.5 * u**2 - 0.5 * LOG_2PI
+        return log_c + low - rise * high, np.exp(log_bell - low) + rise * np.exp(log_bell - high)
+
+    def value(u: Array) -> Array:
+        return _exp(log_value(u)[0])
+
+    def log_density_of_u(u: Array) -> Array:
+        log_s, slope = log_value(u)
+        return log_density(log_s) + np.log(slope)
+
+    return _each(words, shape, 0.0, 1.0, value, log_density_of_u, positive=True)
+
+
 def half_normal_prior(scale: float, shape: tuple[int, ...]) -> HyperPrior:
     """The absolute value of a Gaussian.
 
     >>> prior = half_normal_prior(2.0, ())
-    >>> float(prior.value(np.zeros(1))), round(float(np.exp(prior.log_density(np.zeros(1)))), 6)
-    (1.0, 0.352065)
+    >>> float(prior.value(np.zeros(1)).round(6))  # its median
+    1.34898
     """
     constant = np.log(2.0 / scale) - 0.5 * LOG_2PI
 
-    def log_density(u: Array) -> Array:
-        return constant + u - 0.5 * (_exp(u) / scale) ** 2
+    def log_density(log_s: Array) -> Array:
+        return constant + log_s - 0.5 * (_exp(log_s) / scale) ** 2
 
-    return _each(f"half_normal({scale:g})", shape, np.log(scale) - 0.635, 1.11, _exp, log_density)
+    return _normal_in_u(f"half_normal({scale:g})", shape, _MEDIAN * scale, _RISE, log_density)
 
 
 def half_cauchy_prior(scale: float, shape: tuple[int, ...]) -> HyperPrior:
@@ -123,20 +159,21 @@ def half_cauchy_prior(scale: float, shape: tuple[int, ...]) -> HyperPrior:
     log_scale = np.log(scale)
     constant = np.log(2.0 / np.pi)
 
-    def log_density(u: Array) -> Array:
-        t = u - log_scale
+    def log_density(log_s: Array) -> Array:
+        t = log_s - log_scale
         return constant + t - np.logaddexp(0.0, 2.0 * t)  # t - log(1 + exp(2 t)): no overflow at either end
 
-    return _each(f"half_cauchy({scale:g})", shape, log_scale, 1.57, _exp, log_density)
+    return _normal_in_u(f"half_cauchy({scale:g})", shape, scale, 1.0, log_density)
 
 
+# ---- positive numbers, u = log s -----------------------------------------------------------------------------------
 def log_normal_prior(mean: float, sd: float, shape: tuple[int, ...]) -> HyperPrior:
     """The exponential of a Gaussian with this mean and standard deviation."""
 
     def log_density(u: Array) -> Array:
         return -0.5 * ((u - mean) / sd) ** 2 - 0.5 * LOG_2PI - np.log(sd)
 
-    return _each(f"log_normal({mean:g}, {sd:g})", shape, mean, sd, _exp, log_density)
+    return _each(f"log_normal({mean:g}, {sd:g})", shape, mean, sd, _exp, log_density, True)
 
 
 def gamma_prior(gamma_shape: float, rate: float, shape: tuple[int, ...]) -> HyperPrior:
@@ -148,20 +185,20 @@ def gamma_prior(gamma_shape: float, rate: float, shape: tuple[int, ...]) -> Hype
 
     centre = float(psi(gamma_shape) - np.log(rate))
     width = min(float(np.sqrt(trigamma(np.asarray(gamma_shape)))), 5.0)  # a shape near 0 reaches over many decades
-    return _each(f"gamma({gamma_shape:g}, {rate:g})", shape, centre, width, _exp, log_density)
+    return _each(f"gamma({gamma_shape:g}, {rate:g})", shape, centre, width, _exp, log_density, True)
 
 
 # ---- bounded and real numbers --------------------------------------------------------------------------------------
 def uniform_prior(lower: float, upper: float, shape: tuple[int, ...]) -> HyperPrior:
-    """All values between two bounds alike."""
+    """All values between two bounds alike; u is the normal score."""
 
     def value(u: Array) -> Array:
-        return lower + (upper - lower) * expit(u)
+        return lower + (upper - lower) * ndtr(np.clip(u, -_FARTHEST, _INSIDE))
 
     def log_density(u: Array) -> Array:
-        return -np.logaddexp(0.0, u) - np.logaddexp(0.0, -u)
+        return -0.5 * u**2 - 0.5 * LOG_2PI
 
-    return _each(f"flat({lower:g}, {upper:g})", shape, 0.0, 1.8, value, log_density)
+    return _each(f"flat({lower:g}, {upper:g})", shape, 0.0, 1.0, value, log_density)
 
 
 def beta_prior(a: float, b: float, shape: tuple[int, ...]) -> HyperPrior:
@@ -183,80 +220,6 @@ def gaussian_prior(mean: float, variance: float, shape: tuple[int, ...]) -> Hype
         return -0.5 * u**2 - 0.5 * LOG_2PI
 
     return _each(f"gaussian({mean:g}, {variance:g})", shape, 0.0, 1.0, lambda u: mean + sd * u, log_density)
-
-
-# ---- matrices ------------------------------------------------------------------------------------------------------
-def lkj_prior(dimension: int, concentration: float) -> HyperPrior:
-    """Correlation matrices R with a density in proportion to ``det(R) ** (concentration - 1)``.
-
-    The numbers are ``tanh(u)`` of the partial correlations given all earlier components, which are independent Beta variables on
-    (-1, 1) under this prior (Lewandowski, Kurowicka and Joe 2009).
-    """
-    row, column = np.tril_indices(dimension, -1)
-    b = concentration + 0.5 * (dimension - 2 - column)
-    constant = -(2 * b - 1) * np.log(2.0) - betaln(b, b)
-
-    def value(u: Array) -> Array:
-        partial = np.zeros((*u.shape[:-1], dimension, dimension))
-        partial[..., row, column] = np.tanh(u)
-        lower = np.zeros_like(partial)
-        left = np.ones(partial.shape[:-1])  # what is left of each row's unit length
-        for k in range(dimension):
-            lower[..., k] = partial[..., k] * np.sqrt(left)
-            lower[..., k, k] = np.sqrt(left[..., k])
-            left = np.maximum(left - lower[..., k] ** 2, 0.0)  # rounding may pass 0
-        return lower @ np.swapaxes(lower, -1, -2)
-
-    def log_density(u: Array) -> Array:
-        log_rest = 2.0 * (np.log(2.0) - np.logaddexp(u, -u))  # log(1 - tanh(u)^2)
-        return (b * log_rest + constant).sum(axis=-1)
-
-    n = len(row)
-    width = np.full(n, 1.0 / np.sqrt(max(2.0 * concentration - 1.0, 1.0)))
-    return HyperPrior(
-        f"lkj({dimension}, {concentration:g})", (dimension, dimension), np.zeros(n), width, value, log_density
-    )
-
-
-def _exp(u: Array) -> Array:
-    return np.exp(np.clip(u, -345.0, 345.0))  # its square and its inverse are numbers, too
-
-
-def wishart_prior(dof: float, scale: np.ndarray) -> HyperPrior:
-    """Precision matrices ``W ~ Wishart(dof, scale)`` of mean ``dof scale``, by Bartlett's decomposition.
-
-    With ``scale = A A'`` it is ``W = A T T' A'`` for a lower triangle T of independent entries: Gaussian ones below the diagonal,
-    and on it the roots of chi-squared numbers of dof, dof - 1, ... degrees of freedom, of which u holds the logarithms.
-
-    >>> prior = wishart_prior(5.0, np.eye(1))  # one number: a Gamma(5 / 2, rate 1 / 2)
-    >>> from heliograph.families import Gamma
-    >>> u = np.array([0.3])
-    >>> w = prior.value(u)[0, 0]
-    >>> bool(np.isclose(prior.log_density(u), Gamma(2.5, 0.5).log_density(w) + np.log(2 * w)))
-    True
-    """
-    d = len(scale)
-    root = np.linalg.cholesky(scale)
-    row, column = np.tril_indices(d)
-    diagonal = row == column
-    k = dof - np.arange(d)  # degrees of freedom of each diagonal entry
-    constant = np.log(2.0) * (1.0 - 0.5 * k) - gammaln(0.5 * k)
-
-    def value(u: np.ndarray) -> np.ndarray:
-        lower = np.zeros((*u.shape[:-1], d, d))
-        lower[..., row, column] = np.where(diagonal, np.exp(np.where(diagonal, np.clip(u, -150.0, 150.0), 0.0)), u)
-        half = root @ lower
-        return half @ np.swapaxes(half, -1, -2)
-
-    def log_density(u: np.ndarray) -> np.ndarray:
-        logs, others = u[..., diagonal], u[..., ~diagonal]
-        on = constant + k * logs - 0.5 * np.exp(2.0 * np.minimum(logs, 150.0))
-        return on.sum(axis=-1) - 0.5 * (others**2 + np.log(2 * np.pi)).sum(axis=-1)
-
-    centre, width = np.zeros(len(row)), np.ones(len(row))
-    centre[diagonal] = 0.5 * (psi(0.5 * k) + np.log(2.0))  # of log T, half the log of a chi-squared number
-    width[diagonal] = np.minimum(0.5 * np.sqrt(trigamma(0.5 * k)), 5.0)
-    return HyperPrior(f"wishart({dof:g}, {d} x {d})", (d, d), centre, width, value, log_density)
 
 
 # ---- variables with a fixed prior, as hyper-parameters ------------------------------------------------------------

@@ -9,7 +9,8 @@ import numpy as np
 from heliograph.errors import ModelError
 from heliograph.graph import hyper
 from heliograph.graph.check import check_covariance, check_number, check_positive
-from heliograph.graph.hyper import Hyper, HyperPrior, wishart_prior
+from heliograph.graph.hyper import Hyper, HyperPrior
+from heliograph.graph.hyper_matrices import lkj_prior, wishart_prior
 from heliograph.graph.language.children import as_shape
 from heliograph.graph.symbols import Symbol, has_symbols
 from heliograph.graph.variable import ModelLike, Variable
@@ -99,7 +100,7 @@ def lkj(self: ModelLike, name: str, dimension: int, concentration: float = 1.0) 
         raise ModelError(
             f"hyper-parameter {name!r}: a correlation matrix to be integrated over has 2, 3 or 4 rows, not {in_words(dimension)}"
         )
-    return _made(self, name, hyper.lkj_prior(int(dimension), _positive(name, "concentration", concentration)))
+    return _made(self, name, lkj_prior(int(dimension), _positive(name, "concentration", concentration)))
 
 
 def wishart(self: ModelLike, name: str, dof: float, scale: Any) -> Symbol:

@@ -121,7 +121,7 @@ def test_two_different_boxes_on_a_block_of_unknown_scale_ask_nothing_at_the_tent
 
     def counting(self, places, gradient):
         found = at(self, places, gradient)
-        asked.append((len(self.points), box.n_asked))
+        asked.append(((asked[-1][0] if asked else 0) + len(found), box.n_asked))  # values of both runs
         return found
 
     points.Evaluator.many = counting
@@ -132,7 +132,7 @@ def test_two_different_boxes_on_a_block_of_unknown_scale_ask_nothing_at_the_tent
     finally:
         points.Evaluator.many = at
     assert n_asked > 0
-    tenth = next(n for n_points, n in asked if n_points >= 9)
+    tenth = next(n for n_points, n in asked if n_points >= 10)
     assert tenth == n_asked  # all that was ever asked
     assert after < len(asked)
     assert box.n_asked == n_asked
@@ -161,7 +161,7 @@ def test_a_square_matrix_beside_as_many_rows_of_means_is_asked_what_it_is():
 
 
 def test_of_four_hyper_parameters_a_scale_that_may_be_zero_is_warned_of():
-    """Long tails are followed in three dimensions at most; beside draws of the exact evidence its mean was .15 sd too high."""
+    """Long tails are followed in three dimensions at most, and a Gamma variable has one towards zero; a half-normal one has none."""
     rng = np.random.default_rng(17)
     x = 1.5 * rng.normal(size=40)
     first, second = x + 0.6 * rng.normal(size=40), x + 0.6 * rng.normal(size=40)
@@ -170,7 +170,7 @@ def test_of_four_hyper_parameters_a_scale_that_may_be_zero_is_warned_of():
     spread, error, noise = (
         model.half_normal("spread", 2.0),
         model.half_normal("error", 1.0),
-        model.half_normal("noise", 1.0),
+        model.gamma("noise", 1.0, 1.0),
     )
     slope = model.flat("slope", -3.0, 3.0)
     true = model.gaussian("true", 0.0, sd=spread, size=40)

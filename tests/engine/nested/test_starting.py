@@ -31,7 +31,7 @@ def test_natural_parameters_are_averaged_and_known_values_kept():
 def test_a_run_begins_nearer_to_its_end_than_at_the_messages_of_the_nearest_value():
     rng = np.random.default_rng(0)
     model = hg.Model()
-    s = model.half_normal("s", 1.0)
+    s = model.log_normal("s", 0.0, 1.0)
     x = model.gaussian("x", model.gaussian("mu", 0.0, sd=3.0), sd=s, size=30)
     model.poisson("y", log_rate=x, observed=rng.poisson(2.0, 30))
     evaluator = Evaluator(model, model.draft.hypers, InferOptions())

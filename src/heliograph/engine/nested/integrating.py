@@ -59,18 +59,18 @@ class Whole(NamedTuple):
     log_mass: float
 
 
-def explore(evaluator: Evaluator, seed: int = 0) -> Whole:
+def explore(evaluator: Evaluator) -> Whole:
     """Integrate over the hyper-parameters."""
     frames = find_modes(evaluator)
     regions: list[Region] = []
     for k, (frame, top) in enumerate(frames):
         evaluator.metric = np.linalg.inv(frame.axes)
         others = [f for j, (f, _) in enumerate(frames) if j != k]
-        regions.append(_region(evaluator, frame, top, others, seed))
-    return _followed(evaluator, whole_of(regions), seed)
+        regions.append(_region(evaluator, frame, top, others))
+    return _followed(evaluator, whole_of(regions))
 
 
-def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
+def _followed(evaluator: Evaluator, whole: Whole) -> Whole:
     """Evaluate where the surrogate has much mass beyond all points, until it has little: it may have lost a ridge that bends."""
     frames = [r.frame for r in whole.regions]
     for _ in range(_ROUNDS if len(frames[0].centre) in FOLLOWED else 0):
@@ -88,7 +88,7 @@ def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
             new = evaluator.many(list(r.frame.at(r.nodes.z[order[at]])), gradient=True)
             use = [*r.points, *(p for p in new if p.good)]  # also deep ones: they show that there is no mass
             others = [f for j, f in enumerate(frames) if j != k]
-            regions.append(region_of(r.frame, r.flood, use, others, seed))
+            regions.append(region_of(r.frame, r.flood, use, others))
         if all(a is b for a, b in zip(regions, whole.regions, strict=True)):
             break
         whole = whole_of(regions)
@@ -96,7 +96,7 @@ def _followed(evaluator: Evaluator, whole: Whole, seed: int) -> Whole:
 
 
 # ---- one region -----------------------------------------------------------------------------------------------------
-def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame], seed: int) -> Region:
+def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame]) -> Region:
     """Flood the surroundings of one mode."""
     d = len(frame.centre)
 
@@ -108,10 +108,10 @@ def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame],
     lattice = {id(p) for p in found.reached.values()}
     use = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     use = _useful(frame, use, lattice)
-    return region_of(frame, found, use, others, seed)
+    return region_of(frame, found, use, others)
 
 
-def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame], seed: int) -> Region:
+def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame]) -> Region:
     """Integrate the surrogate through some points of a region."""
     z = frame.whitened(np.array([p.u for p in use]))
     log_density = np.array([p.log_density for p in use])
@@ -121,10 +121,10 @@ def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame],
     slopes = np.where(deep[:, None], np.nan, np.array([p.gradient for p in use]) @ frame.axes + z)
     values = log_density - top + 0.5 * (z**2).sum(axis=1)
     surrogate = fit(z, values, slopes)
-    nodes = integrate(surrogate, z, found.spacing, seed)
+    nodes = integrate(surrogate, z, found.spacing)
     if not nodes.highest < ABOVE:  # gradients that contradict the values, as those of noisy evidence may
         surrogate = fit(z, values)
-        nodes = integrate(surrogate, z, found.spacing, seed)
+        nodes = integrate(surrogate, z, found.spacing)
     own, other = np.linalg.norm(nodes.z, axis=1), np.full(len(nodes.z), np.inf)
     for f in others:
         other = np.minimum(other, np.linalg.norm(f.whitened(frame.at(nodes.z)), axis=1))
@@ -161,7 +161,7 @@ def _useful(frame: Frame, points: list[Point], keep: set[int]) -> list[Point]:
     return kept
 
 
-def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float], seed: int = 0) -> Whole:
+def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float]) -> Whole:
     """The same integral over the evidence as importance sampling corrects it; gradients, which are of EP's own, are left out."""
     frames = [r.frame for r in whole.regions]
     regions: list[Region] = []
@@ -175,7 +175,7 @@ def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float], seed: int 
                 )
             )
         others = [f for j, f in enumerate(frames) if j != k]
-        regions.append(region_of(r.frame, r.flood, use, others, seed))
+        regions.append(region_of(r.frame, r.flood, use, others))
     return whole_of(regions)
 
 

@@ -184,14 +184,17 @@ class Evaluator:
         single one, if it is many standard deviations away.
         """
         best = max(self.points, key=lambda p: p.log_density).u
-        if len(best) == 1 and self.hypers[0].prior.positive:
-            away = np.expm1(np.minimum(u[..., 0] - best[0], 50.0)) * float(np.abs(self.metric[0, 0]))
-            return np.maximum(np.log(np.maximum(_AWAY * away**2, 1.0)), np.maximum(u[..., 0] - best[0], 0.0))
         start, found = 0, np.zeros(u.shape[:-1])
         for h in self.hypers:
+            part = slice(start, start + h.prior.n)
             if h.prior.positive:
-                part = slice(start, start + h.prior.n)
-                found = np.maximum(found, (u[..., part] - best[part]).max(axis=-1))
+                log_here = np.log(h.prior.value(best[part]).reshape(-1))
+                larger = np.log(h.prior.value(u[..., part]).reshape(*u.shape[:-1], -1)) - log_here
+                found = np.maximum(found, larger.max(axis=-1))
+                if len(best) == 1:
+                    per_u = (np.log(h.prior.value(best + _SMALL_STEP)).reshape(-1) - log_here)[0] / _SMALL_STEP
+                    away = np.expm1(np.minimum(larger[..., 0], 50.0)) * float(np.abs(self.metric[0, 0])) / per_u
+                    found = np.maximum(found, np.log(np.maximum(_AWAY * away**2, 1.0)))
             start += h.prior.n
         return found
 

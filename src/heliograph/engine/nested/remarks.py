@@ -18,7 +18,11 @@ _OPEN = 2.0  # nats by which the evidence at the lowest scale may fall short of 
 _UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, below which the data said nothing
 _HEAVY = 0.01  # share of the mass that makes a point count
 _ROUGH = 0.3  # estimated error, in nats or standard deviations, above which the result is not to be trusted
-_NODES = 50.0  # nodes of equal weight, at the least, that carry the mass in three and more dimensions
+_FAR, _SHORT = (
+    6.0,
+    0.35,
+)  # widths of a prior, and the share of their square that its log density falls: a Gaussian's is .5
+_NODES = 20.0  # nodes of equal weight, at the least, that carry the mass in three and more dimensions
 _TOUCHING = 0.02  # share of the mass about as near to one mode as to another; those apart had .002, wrong ones .05 up
 _MODES = 3  # so many from half a dozen starts, and there are likely others
 _LOST = 0.15  # share of the mass beyond all values, in up to three dimensions; well-behaved models have .07
@@ -73,6 +77,12 @@ def _as_good_as_zero(whole: Whole, hypers: Sequence[Hyper], h: Hyper, part: slic
     return float(value) if evidence[lowest] > evidence.max() - _OPEN and value < 0.3 * best else None
 
 
+def _has_a_long_tail(h: Hyper) -> bool:
+    """Whether a prior falls more slowly towards zero than a Gaussian does, on the scale that is explored."""
+    far = h.prior.centre - _FAR * h.prior.width
+    return bool(h.prior.log_density(far) - h.prior.log_density(h.prior.centre) > -_SHORT * _FAR**2)
+
+
 def of_long_tails(whole: Whole, hypers: Sequence[Hyper]) -> str:
     """What to say of scales that may be zero, in more dimensions than those in which long tails are followed; else empty."""
     if whole.u.shape[1] <= max(FOLLOWED):
@@ -82,7 +92,7 @@ def of_long_tails(whole: Whole, hypers: Sequence[Hyper]) -> str:
     names = [
         repr(h.name)
         for h, part in zip(hypers, parts, strict=True)
-        if _as_good_as_zero(whole, hypers, h, part) is not None
+        if _has_a_long_tail(h) and _as_good_as_zero(whole, hypers, h, part) is not None
     ]
     if not names:
         return ""

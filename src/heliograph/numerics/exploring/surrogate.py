@@ -35,7 +35,11 @@ class Surrogate(NamedTuple):
 
     def at(self, z: np.ndarray) -> np.ndarray:
         """Its values at points ``(K, d)``."""
-        return self._columns(z) @ self.weights + _monomials(z, self.degree) @ self.tail
+        n, square = len(self.points), self.length**2
+        slopes = self.weights[n:].reshape(self.sloped.shape) / square
+        plain = _bumps(z, self.points, self.length) @ self.weights[:n]
+        sloped = _bumps(z, self.sloped, self.length) * (z @ slopes.T - (self.sloped * slopes).sum(axis=1))
+        return plain + sloped.sum(axis=1) + _monomials(z, self.degree) @ self.tail
 
     def sd(self, z: np.ndarray) -> np.ndarray:
         """How far the function may be from these values, as the process has it: standard deviations at points ``(K, d)``."""
@@ -170,8 +174,8 @@ def _well_placed(points: np.ndarray, sloped: np.ndarray, degree: int) -> bool:
 
 # ---- Gaussian bumps -------------------------------------------------------------------------------------------------
 def _bumps(z: np.ndarray, points: np.ndarray, length: float) -> np.ndarray:
-    gaps = (z[:, None, :] - points[None, :, :]) / length
-    return np.exp(-0.5 * np.einsum("kpd,kpd->kp", gaps, gaps))
+    squares = (z**2).sum(axis=1)[:, None] + (points**2).sum(axis=1) - 2.0 * z @ points.T
+    return np.exp(-0.5 / length**2 * np.maximum(squares, 0.0))
 
 
 def _bump_slopes(z: np.ndarray, points: np.ndarray, length: float) -> np.ndarray:
