@@ -161,7 +161,7 @@ def test_a_square_matrix_beside_as_many_rows_of_means_is_asked_what_it_is():
 
 
 def test_of_four_hyper_parameters_a_scale_that_may_be_zero_is_warned_of():
-    """Long tails are followed in three dimensions at most, and a Gamma variable has one towards zero; a half-normal one has none."""
+    """Long tails are followed in three dimensions at most. A Gamma variable has one towards zero, a half-normal one has none."""
     rng = np.random.default_rng(17)
     x = 1.5 * rng.normal(size=40)
     first, second = x + 0.6 * rng.normal(size=40), x + 0.6 * rng.normal(size=40)

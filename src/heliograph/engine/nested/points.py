@@ -17,6 +17,7 @@ from heliograph.engine.compiled import compile_model, with_joint_parts
 from heliograph.engine.curved import Curved
 from heliograph.engine.nested.correcting import Corrected, corrected_log_evidence
 from heliograph.engine.nested.frozen import Frozen
+from heliograph.engine.nested.sizes import log_sizes
 from heliograph.engine.nested.starting import carried_on, shares_at
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
@@ -39,7 +40,6 @@ _STEP = 2e-3  # of a prior's width, for central differences at fixed messages
 # times the change of a last sweep in a single run: the evidence is of second order in what is left of it
 _LOOSER = 10.0
 _BESIDE = 2  # times the points that determine a plane: so many of the nearest predict the messages
-_AWAY = 0.1  # share of a squared distance in standard deviations that a tail counts with: chosen on one scale that is far from zero
 _SMALL_STEP = 1e-4  # and for differences to one side: the error is half of it times the curvature, per width
 
 
@@ -178,25 +178,9 @@ class Evaluator:
         self.failed += [point.u] * (not point.good)
 
     def log_size(self, u: np.ndarray) -> np.ndarray:
-        """``log`` of the largest of the positive hyper-parameters, each over its size at the best value so far, or 0.
-
-        A tail that holds little mass counts in the mean and the variance of a scale if the scale is large there; and that of a
-        single one, if it is many standard deviations away.
-        """
+        """``log`` of how much more than at the best value so far a point ``(..., d)`` counts in a mean, 0 or more."""
         best = max(self.points, key=lambda p: p.log_density).u
-        start, found = 0, np.zeros(u.shape[:-1])
-        for h in self.hypers:
-            part = slice(start, start + h.prior.n)
-            if h.prior.positive:
-                log_here = np.log(h.prior.value(best[part]).reshape(-1))
-                larger = np.log(h.prior.value(u[..., part]).reshape(*u.shape[:-1], -1)) - log_here
-                found = np.maximum(found, larger.max(axis=-1))
-                if len(best) == 1:
-                    per_u = (np.log(h.prior.value(best + _SMALL_STEP)).reshape(-1) - log_here)[0] / _SMALL_STEP
-                    away = np.expm1(np.minimum(larger[..., 0], 50.0)) * float(np.abs(self.metric[0, 0])) / per_u
-                    found = np.maximum(found, np.log(np.maximum(_AWAY * away**2, 1.0)))
-            start += h.prior.n
-        return found
+        return log_sizes(self.hypers, best, self.metric, u)
 
     def _evaluated(self, u: np.ndarray, gradient: bool, before: tuple[Point, ...]) -> Point:
         with remembering(self._memory):
