@@ -313,7 +313,7 @@ def said(options, to, asked, nats, failed=()):
     asked, n = np.array(asked), len(asked)
     message = Gaussian(np.zeros(n), 1.0)
     reply = Reply(message, np.isin(np.arange(n), failed), asked, expected_kl=None if nats is None else np.array(nats))
-    options.note(logistic, to, {to: message.as_uniform()}, reply)
+    options.note(logistic, to, {to: message.as_uniform()}, reply, options.setting(logistic))
 
 
 def test_the_run_adds_up_how_wrong_its_messages_may_be():

@@ -61,6 +61,8 @@ def _unknowns(graph: Graph, plate: Plate, learning: set[int]) -> int:
 
 def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
     """The largest number of learning elements that an element of each learning plate is connected with."""
+    if _meet_in_one(graph, plates):
+        return dict.fromkeys((plate.position for plate in plates), sum(plate.size for plate in plates))
     first = np.cumsum([0, *(node.size for node in graph.nodes)])
     open_nodes = {n.position for n in graph.nodes if not n.fully_observed}
     seen = np.zeros(first[-1], dtype=bool)  # an observed entry connects nothing
@@ -89,3 +91,21 @@ def _together(graph: Graph, plates: list[Plate]) -> dict[int, int]:
     return {
         position: int(max((counts[p].max(initial=1) for p in parts), default=1)) for position, parts in elements.items()
     }
+
+
+def _meet_in_one(graph: Graph, plates: list[Plate]) -> bool:
+    """Whether all elements of some plates are plainly connected by one element, as by the block of a regression.
+
+    Then no entry needs to be looked at. If not, they may be connected all the same.
+    """
+    ends = [{e.node for e in plate.edges.values() if not graph.nodes[e.node].fully_observed} for plate in plates]
+    if any(graph.nodes[k].observed is not None for nodes in ends for k in nodes):
+        return False
+    for plate in graph.plates:
+        if plate.n_elements == 1:
+            touched = {
+                e.node for port, e in plate.edges.items() if len(plate.touches(port)[0]) == graph.nodes[e.node].size
+            }
+            if not any(touched.isdisjoint(nodes) for nodes in ends):
+                return True
+    return False

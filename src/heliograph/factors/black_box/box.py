@@ -114,7 +114,7 @@ class BlackBox(Shared, Factor):
         self.n_evaluations += reply.n_evaluations
         self.account.add(reply, calls.seconds)
         self.seen[to] = incoming, setting
-        options.note(self, to, incoming, reply)
+        options.note(self, to, incoming, reply, setting)
         return reply._replace(
             n_asked=calls.n_asked,
             n_evaluations=reply.n_evaluations + calls.n_evaluations,

@@ -63,11 +63,11 @@ class RunOptions:
         known_of = factor.sampler, factor.evaluate, reference
         return Setting(tolerance, *known_of, share, together, self.deadline, self.compared)
 
-    def note(self, factor: Sampled, to: str, incoming: Mapping[str, Any], reply: Reply) -> None:
-        """Remember how wrong the messages of one call may be."""
+    def note(self, factor: Sampled, to: str, incoming: Mapping[str, Any], reply: Reply, setting: Setting) -> None:
+        """Remember how wrong the messages of one call may be, which was made with this setting."""
         direction = id(factor), to
         before = self._sweep.get(direction, _NO_ERRORS)
-        self._sweep[direction] = now = before.and_those_of(reply, incoming[to], self.setting(factor))
+        self._sweep[direction] = now = before.and_those_of(reply, incoming[to], setting)
         if before is _NO_ERRORS:
             self._predicted[direction] = []
         if np.isnan(now.nats):

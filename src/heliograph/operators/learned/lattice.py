@@ -88,13 +88,14 @@ class Lattice:
         self.columns = np.zeros((0, len(class_columns(incoming, self.others))))  # the same as numbers
         self.low = np.zeros((2, 1), dtype=int)  # number of the first node of each axis
         self.size = (0, 0)  # nodes of each axis; cells at the edge are never filled
-        # numbers, then class, node and node (or cell and cell); NaN where not known yet
+        # numbers, then class, node and node; NaN where not known yet
         self.gaps = np.zeros((2, 0, 0, 0))
         self.corners = np.zeros(
             (3, 0, 0, 0)
         )  # at nodes: expected KL, infinite where it is of no use, and log variances
-        self.cells = np.zeros((4, 0, 0, 0))  # the worst of that in a cell, and what interpolation adds there
-        self.curves = np.zeros((32, 0, 0, 0), np.float32)  # coefficients of powers of both coordinates, of both gaps
+        # class, cell and cell, then numbers: a row of a plate reads all those of one cell, which lie side by side in memory
+        self.cells = np.zeros((0, 0, 0, 4))  # the worst of that in a cell, and what interpolation adds there
+        self.curves = np.zeros((0, 0, 0, 32), np.float32)  # coefficients of powers of both coordinates, of both gaps
         self._visits: dict[tuple[float, ...], int] = {}  # of single rows to blocks of unknown cells
         self._lay(self.low, self.size)
 
@@ -102,12 +103,17 @@ class Lattice:
         """Make room for all classes on nodes from `low` on, and keep what is known."""
         i, j = (self.low - low)[:, 0]
 
-        def laid(old: np.ndarray) -> np.ndarray:
-            new = np.full((len(old), len(self.columns), *size), np.nan, old.dtype)
-            new[:, : old.shape[1], i : i + old.shape[2], j : j + old.shape[3]] = old
-            return new
+        def laid(old: np.ndarray, new: np.ndarray) -> None:
+            new[: len(old), i : i + old.shape[1], j : j + old.shape[2]] = old
 
-        self.gaps, self.corners, self.cells, self.curves = map(laid, (self.gaps, self.corners, self.cells, self.curves))
+        shape = (len(self.columns), *size)
+        nodes = [np.full((len(a), *shape), np.nan) for a in (self.gaps, self.corners)]
+        cells = [np.full((*shape, a.shape[3]), np.nan, a.dtype) for a in (self.cells, self.curves)]
+        for old, new in zip((self.gaps, self.corners), nodes, strict=True):
+            laid(np.moveaxis(old, 0, 3), np.moveaxis(new, 0, 3))
+        for old, new in zip((self.cells, self.curves), cells, strict=True):
+            laid(old, new)
+        (self.gaps, self.corners), (self.cells, self.curves) = nodes, cells
         self.low, self.size = low, size
         self._edge = np.array([[size[0] - 1.0], [size[1] - 1.0]])
         self._strange = False  # whether some of the latest rows are of no class
@@ -124,7 +130,7 @@ class Lattice:
         known = None
         if self.size[0]:
             flat = self._flat(base, cell)
-            known = self.cells.reshape(4, -1).take(flat, axis=1)
+            known = self._of(self.cells, flat)
         if known is None or np.isnan(known[0]).any():
             some, enough = (slice(None), None) if known is None else self._due(which, cell, np.isnan(known[0]))
             self._fill(which[some], cell[:, some], sampled, enough)
@@ -133,18 +139,23 @@ class Lattice:
                 nothing = np.zeros((3, len(which)))
                 return Found(nothing[:2].T, np.full(len(which), np.inf), nothing[2], nothing[:2].T)
             flat = self._flat(base, cell)
-            known = self.cells.reshape(4, -1).take(flat, axis=1)
+            known = self._of(self.cells, flat)
             unknown = np.isnan(known[0])
             known[0, unknown], known[3, unknown] = np.inf, 0.0  # out of reach
         if self._strange:
             known[0, which < 0] = np.inf  # of no class
         x, y = where.astype(np.float32)
-        c = self.curves.reshape(32, -1).take(flat, axis=1).reshape(4, 8, -1)
+        c = self._of(self.curves, flat).reshape(4, 8, -1)
         gap = cubic(cubic(c, x).reshape(4, 2, -1), y).T.astype(float)
-        if not np.isfinite(known[0]).all():
+        if known[0].max(initial=0.0) == np.inf:
             # a cell that was never filled says NaN, which must not reach the other rows
             gap[~np.isfinite(known[0])] = 0.0
         return Found(gap, known[0], known[3], known[1:3].T)
+
+    @staticmethod
+    def _of(table: np.ndarray, flat: np.ndarray) -> np.ndarray:
+        """What a table holds of the cells with these numbers, one column for each."""
+        return np.ascontiguousarray(table.reshape(-1, table.shape[3]).take(flat, axis=0).T)
 
     def _due(self, which: np.ndarray, cell: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, int | None]:
         """Which rows of unknown cells are worth filling those, and how many cells: see `_fill`.
@@ -211,8 +222,8 @@ class Lattice:
         What it was sure of stays; cells that cost more than `above` are to be filled again.
         """
         self.process = process
-        for known in (self.cells, self.corners):
-            known[:, ~(known[0] <= above)] = np.nan
+        self.cells[~(self.cells[..., 0] <= above)] = np.nan
+        self.corners[:, ~(self.corners[0] <= above)] = np.nan
 
     def _reach(self, cells: np.ndarray) -> None:
         """Have nodes around these cells ``(2, n)``, as far as there may be so many."""
@@ -248,7 +259,7 @@ class Lattice:
         rows, columns = self.size
         i, j = at - self.low
         some = (i >= 1) & (i <= rows - 3) & (j >= 1) & (j <= columns - 3)
-        unknown = np.isnan(self.cells[0])
+        unknown = np.isnan(self.cells[..., 0])
         wanted = np.zeros(unknown.shape, dtype=bool)
         wanted[which[some], i[some], j[some]] = True
         wanted &= unknown
@@ -269,14 +280,14 @@ class Lattice:
         self.gaps[:, *at] = said.gap[:n].T
         self.corners[:, *at] = costs[:, :n]
         curves = np.einsum("ai,bj,qnab->ijqn", CUBIC, CUBIC, self.gaps[:, *around(cells)], optimize=True)
-        self.curves[:, *cells] = curves.reshape(32, -1)
+        self.curves[cells] = curves.reshape(32, -1).T
         middle = np.einsum("i,j,ijqn->nq", HALF, HALF, curves)
         with np.errstate(invalid="ignore"):  # a node where nothing is known makes its cells useless
             off = (said.weights[n:] * (middle - said.gap[n:]) ** 2).sum(axis=1)
         known = self.corners[:, *around(cells)][:, :, 1:3, 1:3]
         worst = np.maximum(known.max(axis=(2, 3)), costs[:, n:])
         worst[0] = np.where(off <= self.allowed, worst[0], np.inf)  # NaN is not allowed either
-        self.cells[:, *cells] = np.concatenate([worst, [np.where(off <= self.allowed, _MEAN * off, 0.0)]])
+        self.cells[cells] = np.concatenate([worst, [np.where(off <= self.allowed, _MEAN * off, 0.0)]]).T
 
     def _messages(self, which: np.ndarray, features: np.ndarray) -> Incoming:
         axis = self.chart.from_features(features)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,9 @@ class Outcome:
         """Take in what was found about some rows, at once: a plate of millions is settled block by block."""
         rows = found.rows
         self.beliefs.append((rows, found.belief))
+        if _whole(rows, self.n) and found.failed is None and self.log_variance is None:  # of a lattice
+            self.expected_kl, self.log_variance = found.expected_kl, found.log_variance
+            return
         self.expected_kl[rows] = found.expected_kl
         if found.failed is not None:
             self.asked[rows], self.failed[rows] = True, found.failed
@@ -46,8 +48,17 @@ class Outcome:
     def reply(self, cavity: Family, costs: Costs) -> Reply:
         """The messages of all rows, eq. (1): beliefs divided by what came in."""
         belief = _joined(self.beliefs, self.n) if self.n else cavity
-        found = (self.failed, self.asked, self.log_variance, self.expected_kl)
-        return Reply(belief / cavity, *found, **asdict(costs))
+        return Reply(
+            belief / cavity,
+            self.failed,
+            self.asked,
+            self.log_variance,
+            self.expected_kl,
+            n_evaluations=costs.n_evaluations,
+            n_table_evaluations=costs.n_table_evaluations,
+            seconds_learning=costs.seconds_learning,
+            seconds_prediction=costs.seconds_prediction,
+        )
 
     def log_z(self) -> np.ndarray:
         """The log normalisers of all rows."""
@@ -57,9 +68,14 @@ class Outcome:
         return log_z
 
 
+def _whole(rows: Any, n: int) -> bool:
+    """Whether it is the slice of all rows."""
+    return isinstance(rows, slice) and rows == slice(0, n)
+
+
 def _joined(parts: Sequence[tuple[Any, Family]], n: int) -> Family:
     """Beliefs of all rows from those of some, of which the later count; one part may hold all rows in another order."""
-    if len(parts) == 1 and np.array_equal(parts[0][0], np.arange(n)):
+    if len(parts) == 1 and (_whole(parts[0][0], n) or np.array_equal(parts[0][0], np.arange(n))):
         return parts[0][1]
     kind = type(parts[0][1])
     naturals = tuple(np.empty((n, *a.shape[1:])) for a in parts[0][1].naturals)
