@@ -70,7 +70,8 @@ def one_seed(seed, n_problems):
     sampling = SWEEPS * infer(logistic(), x, y, sweeps=1, operator="ask", oracle=proposal)[0]
     ratio = np.array(learned) / np.array(exact)
     print(
-        f"seed {seed}: learned over exact {np.median(ratio):.2f} (median, goal 1.1; sums {sum(learned) / sum(exact):.2f}, goal 1.2), "
+        f"seed {seed}: learned over exact {np.median(ratio):.2f} (median, goal 1.1), sums "
+        f"{sum(learned) / sum(exact):.2f} (goal 1.2), "
         f"sampling over learned {sampling / np.median(learned):.0f} (goal 1,000); {asked} calls in {n_problems} problems, "
         f"worst KL {worst:.1e}",
         flush=True,
