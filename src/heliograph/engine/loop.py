@@ -23,7 +23,7 @@ from heliograph.engine.run import Run
 from heliograph.engine.starting import warm_messages
 from heliograph.engine.sweep_info import SweepInfo
 from heliograph.engine.trace import Trace
-from heliograph.engine.weighed import bent_beliefs
+from heliograph.engine.weighed import FinishedRun, bent_beliefs
 from heliograph.errors import ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -100,8 +100,8 @@ def _one_run(model: Builder | Replay, options: InferOptions) -> Posterior:
         check_possible(run.compiled.graph, run.compiled.plates, run.tables)
         posterior = run.posterior(info, converged, options.audit)
         asked = run.trace.n_asked > 0  # functions that were known before are not evaluated again
-        look = (run.compiled, run.tables, posterior.messages, lambda: posterior.log_evidence, asked)
-        curved = bent_beliefs(*look) if converged else ()
+        finished = FinishedRun(run.compiled, run.tables, posterior.messages, lambda: posterior.log_evidence)
+        curved = bent_beliefs(finished, asked) if converged else ()
         overlaps = overlapping(run.compiled.graph, run.tables)
     warn_of_doubts(run.compiled.graph, posterior, options.tolerance, curved, overlaps)
     return posterior

@@ -9,6 +9,7 @@ belief, and compares the moments. Functions of unknowns are followed through to 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from heliograph.families import Bernoulli, Beta, Gamma, Gaussian, MultivariateGa
 from heliograph.graph.records import Node, Plate
 from heliograph.numerics.special import logsumexp
 
-__all__ = ["bent_beliefs", "weighed_beliefs"]
+__all__ = ["FinishedRun", "bent_beliefs", "weighed_beliefs"]
 
 _MOST_UNKNOWN = 20  # numbers: with more of them the draws would have to be many
 _MOST_ROWS = 200  # of factors: beyond them each says little, and looking would cost more than the run
@@ -41,34 +42,29 @@ _STRONG = 0.15  # of a belief's precision that comes from one factor's site: wit
 _ROUNDING = 1e-10  # of a mean: a standard deviation below this is none
 
 
-def bent_beliefs(
-    compiled: CompiledModel,
-    tables: Tables,
-    messages: Callable[[], Snapshot],
-    log_evidence: Callable[[], float],
-    boxes: bool = True,
-) -> list[Curved]:
-    """The unknowns whose belief weighted draws do not confirm; `boxes`: those of black boxes too.
+class FinishedRun(NamedTuple):
+    """A run that has settled, as far as its check looks at it."""
 
-    `messages` gives all of them, those that only a reader needs included.
-    """
-    weighed = weighed_beliefs(compiled, tables, messages, log_evidence, boxes)
-    if weighed is not None and not compiled.learning_plates:
+    compiled: CompiledModel
+    tables: Tables
+    messages: Callable[[], Snapshot]  # gives all of them, those that only a reader needs included
+    log_evidence: Callable[[], float]
+
+
+def bent_beliefs(run: FinishedRun, boxes: bool = True) -> list[Curved]:
+    """The unknowns whose belief weighted draws do not confirm; `boxes`: those of black boxes too."""
+    weighed = weighed_beliefs(run, boxes)
+    if weighed is not None and not run.compiled.learning_plates:
         return weighed
-    return [*(weighed or ()), *curved_sites(compiled, tables, boxes)]
+    return [*(weighed or ()), *curved_sites(run.compiled, run.tables, boxes)]
 
 
-def weighed_beliefs(
-    compiled: CompiledModel,
-    tables: Tables,
-    messages: Callable[[], Snapshot],
-    log_evidence: Callable[[], float],
-    boxes: bool = False,
-) -> list[Curved] | None:
+def weighed_beliefs(run: FinishedRun, boxes: bool = False) -> list[Curved] | None:
     """The unknowns whose moments weighted draws do not confirm; None where the model is not one that is looked at.
 
     `boxes`: whether black boxes may be evaluated.
     """
+    compiled, tables = run.compiled, run.tables
     plates = [scalar_form(p) for p in _plates(compiled)]
     made = {p.position for p in plates if makes_values(compiled.graph, p, boxes)}
     others = _others(compiled, made)
@@ -78,7 +74,7 @@ def weighed_beliefs(
     unheard: frozenset[int] = frozenset()  # nodes whose belief is not known before somebody reads it
     if not compiled.late.isdisjoint(read) and not compiled.learning_plates:
         tables = tables.view(copy=False)
-        tables.restore(messages(), copy=False)
+        tables.restore(run.messages(), copy=False)
     elif _lacks_messages(compiled, read - _children(compiled, made)):
         return None  # computing all messages would ask oracles about some that may never be read
     else:
@@ -91,7 +87,7 @@ def weighed_beliefs(
         return [n for n in named if n.position not in unheard or weighed.drawn.redrawn(n.position) is None]
 
     def decided(weighed: Weighed) -> bool:
-        may, does = (_differences(weighed, known(weighed), log_evidence, doubt) for doubt in (-1.0, 1.0))
+        may, does = (_differences(weighed, known(weighed), run.log_evidence, doubt) for doubt in (-1.0, 1.0))
         return not may or bool(does)  # either way beyond the noise: one lucky draw of another mode decides nothing
 
     with np.errstate(all="ignore"):
@@ -100,7 +96,7 @@ def weighed_beliefs(
         return None
     if weighed.effective < min(_LOW * len(weighed.log_model), _ENOUGH):
         return [Curved(_names(weighed, named), np.nan, np.nan)]
-    return _differences(weighed, known(weighed), log_evidence, None)
+    return _differences(weighed, known(weighed), run.log_evidence, None)
 
 
 def _names(weighed: Weighed, named: list[Node]) -> str:

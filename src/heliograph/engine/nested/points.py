@@ -24,7 +24,7 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.run import Run
 from heliograph.engine.stopping import after, changed_less_than
 from heliograph.engine.tables import Snapshot
-from heliograph.engine.weighed import bent_beliefs
+from heliograph.engine.weighed import FinishedRun, bent_beliefs
 from heliograph.errors import HeliographError, ModelError
 from heliograph.graph.builder import Builder
 from heliograph.graph.check import check_graph
@@ -64,7 +64,9 @@ class Point:
 
 
 def _bent(run: Run, posterior: Posterior) -> Callable[[], list[Curved]]:
-    return lambda: bent_beliefs(run.compiled, run.tables, posterior.messages, lambda: posterior.log_evidence)
+    return lambda: bent_beliefs(
+        FinishedRun(run.compiled, run.tables, posterior.messages, lambda: posterior.log_evidence)
+    )
 
 
 def values_of(hypers: Sequence[Hyper], u: np.ndarray) -> dict[str, np.ndarray]:
