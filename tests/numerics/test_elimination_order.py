@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from heliograph.numerics.sparse import ordering, rounds
+from heliograph.numerics.sparse.expanders import least_tail
 
 
 def _graph(rng, n, mean_degree):
@@ -84,3 +85,31 @@ def test_what_is_affordable_is_not_given_up_and_what_is_far_beyond_is(near):
     if near == n:
         found = ordering.eliminate(n, i, j, most_flops=0.1 * _flops(whole))
         assert found.n_rounds < whole.n_rounds
+
+
+def _links(i, j):
+    pairs = np.unique(np.sort(np.stack([i, j], axis=1), axis=1), axis=0)
+    return pairs[pairs[:, 0] != pairs[:, 1]].T
+
+
+@pytest.mark.parametrize("mean_degree", [6, 10, 20])
+@pytest.mark.parametrize("n", [1000, 3000])
+def test_the_tail_of_a_random_graph_is_not_smaller_than_its_balls_tell(n, mean_degree):
+    for seed in range(2):
+        i, j = _graph(np.random.default_rng([seed, n]), n, mean_degree)
+        tail = len(ordering.eliminate(n, i, j).tail)
+        assert 0.6 * tail < least_tail(n, *_links(i, j)) < tail
+
+
+def test_balls_tell_nothing_of_graphs_that_can_be_separated():
+    rng = np.random.default_rng(0)
+    n = 3000
+    i = rng.integers(0, n, 8 * n)
+    of_like_rank = np.minimum(n - 1, i + rng.integers(1, 60, len(i)))
+    in_divisions = i - i % 300 + rng.integers(0, 300, len(i))
+    away = rng.random(len(i)) < 0.01
+    in_divisions[away] = rng.integers(0, n, away.sum())
+    at = np.arange(3025).reshape(55, 55)
+    grid = np.concatenate([at[1:].ravel(), at[:, 1:].ravel()]), np.concatenate([at[:-1].ravel(), at[:, :-1].ravel()])
+    for n_variables, ends in ((n, (i, of_like_rank)), (n, (i, in_divisions)), (3025, grid)):
+        assert least_tail(n_variables, *_links(*ends)) == 0.0

@@ -15,10 +15,11 @@ import numpy as np
 
 from heliograph.engine.blocks.choosing import Limits, system_for
 from heliograph.engine.blocks.connections import parts_of_rows, parts_of_scalars, parts_without_private
+from heliograph.engine.blocks.dependence import dependence
 from heliograph.engine.blocks.folding import FoldedSystem, folded_system
-from heliograph.engine.blocks.private import Fold, fold_of, private_nodes
+from heliograph.engine.blocks.private import Fold, fold_of, private_nodes, without_private
 from heliograph.engine.blocks.records import Block
-from heliograph.engine.blocks.rows import Rows, joined
+from heliograph.engine.blocks.rows import Rows, joined, take
 from heliograph.engine.blocks.system import Cavities, Sites, VectorSites, cavities_of, with_weak_sites
 from heliograph.engine.joint_plates import port_of
 from heliograph.factors import Factor
@@ -120,7 +121,20 @@ class BlockFactor(Factor):
     def _reads(self) -> dict[str, frozenset[str]]:
         if not self.site_ports:  # nothing else speaks to the block
             return dict.fromkeys(self.at, frozenset())
-        return _dependence(self)
+        return dependence(self._short_rows(), [*self.scalar_sites, *self.vector_sites], lambda: self.parts)
+
+    def _short_rows(self) -> dict[str, Rows] | None:
+        """The rows of every port, without private scalars; None where entries are vectors."""
+        if any(p.dimension is not None for p in self.at.values()):
+            return None
+        if not isinstance(self.system, FoldedSystem):
+            return {port: p.rows for port, p in self.at.items()}
+        fold, found = self.system.fold, dict[str, Rows]()
+        for port, (_, rows, _, start) in self.at.items():
+            site = port in self.scalar_sites
+            left = None if site else without_private(rows, fold.number, fold.rest.n_columns)
+            found[port] = take(fold.site_rows, np.arange(start, start + len(rows))) if left is None else left
+        return found
 
     def depends(self, to: str, points: frozenset[str]) -> frozenset[str]:
         """The ports whose sites the belief of `to` depends on, apart from the sites of its own rows."""
@@ -272,20 +286,3 @@ def _cavity(belief: Family, site: Family) -> Gaussian:
     if belief.point is None or not known.any():
         return Gaussian.from_naturals(naturals)
     return Gaussian.from_naturals(naturals, np.where(known, belief.point, np.nan))
-
-
-def _dependence(factor: BlockFactor) -> dict[str, frozenset[str]]:
-    """The ports whose sites the entries of each port depend on, apart from the own site of each entry."""
-    n = 1 + max(int(at.max(initial=-1)) for at in factor.parts.values())
-    sites = [*factor.scalar_sites, *factor.vector_sites]
-    count = {p: np.bincount(factor.parts[p][factor.parts[p] >= 0], minlength=n) for p in sites}
-    reads: dict[str, frozenset[str]] = {}
-    for port, at in factor.parts.items():
-        mine = at[at >= 0]
-        found: list[str] = []
-        for p in sites:
-            others = count[p][mine] if p != port else count[p][mine] - 1
-            if len(mine) and (others > 0).any():
-                found.append(p)
-        reads[port] = frozenset(found)
-    return reads

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.numerics.sparse.bitsets import MOST_VARIABLES, eliminate_densely
+from heliograph.numerics.sparse.expanders import least_tail
 from heliograph.numerics.sparse.rounds import LOW_DEGREE, Elimination, Pivots, best_left_dense, low_degrees, stuck
 
 __all__ = ["eliminate", "sorted_unique"]
@@ -59,6 +60,8 @@ def eliminate(n: int, i: np.ndarray, j: np.ndarray, most_flops: float = np.inf) 
         if best_left_dense(graph.size, degree):
             break
         if len(graph.members) <= MOST_VARIABLES and degree.min() > LOW_DEGREE:
+            if least_tail(len(graph.size), graph.a, graph.b) ** 3 > most_flops:
+                return Elimination(tuple(groups), np.sort(graph.members), max(n_rounds, 1))
             rest = eliminate_densely(rng, *graph[:3], graph.members, most_flops)
             return Elimination((*groups, *rest.groups), rest.tail, n_rounds + rest.n_rounds)
         chosen = _independent(rng, graph, degree)
