@@ -82,12 +82,23 @@ def still_to_go(
     for a, b, c, together, last, before in zip(new, old, older, jointly, lasts, befores, strict=True):
         if a is b:
             continue
-        one, two, earlier = _nats(a, b, last), _nats(a, c), _nats(b, c, before)
-        near, far, past = (x.sum(keepdims=True) if together else x for x in (one, two, earlier))
-        steady = (near > _ROUNDING) & (far >= _STEADY * near) & (far >= near + past)
+        one, earlier = _nats(a, b, last), _nats(b, c, before)
+        near, past = (one.sum(keepdims=True), earlier.sum(keepdims=True)) if together else (one, earlier)
         rate = np.minimum(np.sqrt(np.divide(near, past, out=np.ones_like(near), where=past > near)), _SLOWEST)
-        ahead = np.where(steady, one * (rate / (1.0 - rate)) ** 2, one)
-        most = max(most, float(np.max(ahead, initial=0.0)))
+        ahead = one * (rate / (1.0 - rate)) ** 2
+        most = max(most, float(np.minimum(one, ahead).max(initial=0.0)))
+        # which of the two it is depends on the direction, and is asked only where it may change the answer
+        at = np.nonzero(np.maximum(one, ahead) > most)
+        if not len(at[0]):
+            continue
+        one, ahead = one[at], ahead[at]
+        if together:
+            far = _nats(a, c).sum(keepdims=True).ravel()
+            near, past = near.ravel(), past.ravel()
+        else:
+            near, past, far = near[at], past[at], _nats(a[at], c[at])
+        steady = (near > _ROUNDING) & (far >= _STEADY * near) & (far >= near + past)
+        most = max(most, float(np.where(steady, ahead, one).max()))
     return most
 
 
