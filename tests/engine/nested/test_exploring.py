@@ -9,6 +9,7 @@ from scipy import special
 
 from heliograph.engine.nested.estimating import estimated_error
 from heliograph.engine.nested.integrating import ABOVE, explore
+from heliograph.numerics.exploring import flooding
 from heliograph.numerics.exploring.nodes import integrate
 from heliograph.numerics.exploring.surrogate import fit, matrix
 
@@ -34,6 +35,9 @@ class Known:
 
     def log_size(self, u):
         return np.zeros(u.shape[:-1])
+
+    def log_prior(self, u):
+        return np.zeros(len(u))
 
     def late(self):
         return False
@@ -118,7 +122,7 @@ def test_the_lattice_of_a_density_without_an_end_has_an_end():
     """One that is flat to both sides as far as anything was evaluated: fewer points, farther apart."""
     places = 30.0 * np.concatenate([np.eye(5), -np.eye(5), np.zeros((1, 5))])
     flat = fit(places, 0.5 * (places**2).sum(axis=1))
-    nodes = integrate(flat, places, 2.0)
+    nodes = integrate(flat, places, 2.0, lambda z: np.zeros(len(z)))
     assert len(nodes.z) < 100_000
     assert np.isfinite(nodes.log_mass)
 
@@ -273,3 +277,28 @@ def test_gradients_that_contradict_the_values_do_not_make_mass(d):
     truth = 0.5 * d * np.log(2 * np.pi)
     if all(r.above < ABOVE for r in whole.regions):  # else the user is told
         assert whole.log_mass == pytest.approx(truth, abs=0.7)
+
+
+def test_a_long_tail_on_an_axis_is_followed_in_five_dimensions(monkeypatch):
+    def log_density(u):  # Student with three degrees of freedom in the first number
+        return float(-2.0 * np.log1p(u[0] ** 2 / 3.0) - 0.5 * u[1:] @ u[1:])
+
+    def sd():
+        whole = explore(Known(log_density, 5))
+        return np.sqrt(whole.weights @ (whole.u[:, 0] - whole.weights @ whole.u[:, 0]) ** 2) / np.sqrt(3.0)
+
+    followed = sd()
+    monkeypatch.setattr(flooding, "_ARM", np.inf)
+    assert abs(followed - 1) < 0.6 * abs(sd() - 1)
+    assert abs(followed - 1) < 0.03
+
+
+def test_what_the_prior_leaves_does_not_turn_upwards_beyond_the_places():
+    """A tail that falls slowly where it was seen last goes on as slowly, unless the prior is known to fall faster."""
+    axis = np.linspace(-2.0, 2.0, 5)
+    places = np.stack([g.reshape(-1) for g in np.meshgrid(axis, axis)], axis=1)
+    slow = fit(places, 0.5 * (places**2).sum(axis=1) - 0.4 * np.sqrt(1.0 + (places**2).sum(axis=1)))
+    free = integrate(slow, places, 1.0, lambda z: np.zeros(len(z)))
+    bound = integrate(slow, places, 1.0, lambda z: -0.5 * (z**2).sum(axis=1))
+    assert bound.log_mass < free.log_mass - 0.3
+    assert (bound.weights @ (bound.z**2).sum(axis=1)) < 8.0 < (free.weights @ (free.z**2).sum(axis=1))

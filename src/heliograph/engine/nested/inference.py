@@ -108,7 +108,7 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     bias = bias_of(whole) if isinstance(options.correct, str) and not evaluator.late() else None
     mended = always or (bias is not None and bias.matters and bias.known)
     if mended:
-        whole = corrected(whole, lambda u: log_prior(chosen, u))
+        whole = corrected(whole)
     if effort is not None:
         evaluator.effort = type(effort)(*(a + b for a, b in zip(effort, evaluator.effort, strict=True)))
     error = estimated_error(whole)

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from heliograph.engine.nested.modes import find_modes
 from heliograph.engine.nested.points import Evaluator, Point
 from heliograph.numerics.exploring.climbing import Frame
 from heliograph.numerics.exploring.flooding import Flood, flood
-from heliograph.numerics.exploring.nodes import Nodes, held, integrate
+from heliograph.numerics.exploring.nodes import LogPrior, Nodes, held, integrate
 from heliograph.numerics.exploring.surrogate import Surrogate, fit, matrix
 
 __all__ = ["ABOVE", "FOLLOWED", "Region", "Whole", "corrected", "explore", "region_of", "single", "whole_of"]
@@ -44,6 +44,7 @@ class Region(NamedTuple):
     nodes: Nodes
     log_mass: float  # of the integral over u
     surrogate: Surrogate  # of the log density in its nodes' coordinates
+    log_prior: LogPrior  # of u, (K, d) -> (K,)
     above: float = 0.0  # nats by which the surrogate rises above the best point
     between: float = 0.0  # share of its mass about as near to another mode
 
@@ -88,7 +89,7 @@ def _followed(evaluator: Evaluator, whole: Whole) -> Whole:
             new = evaluator.many(list(r.frame.at(r.nodes.z[order[at]])), gradient=True)
             use = [*r.points, *(p for p in new if p.good)]  # also deep ones: they show that there is no mass
             others = [f for j, f in enumerate(frames) if j != k]
-            regions.append(region_of(r.frame, r.flood, use, others))
+            regions.append(region_of(r.frame, r.flood, use, others, r.log_prior))
         if all(a is b for a, b in zip(regions, whole.regions, strict=True)):
             break
         whole = whole_of(regions)
@@ -108,10 +109,10 @@ def _region(evaluator: Evaluator, frame: Frame, top: Point, others: list[Frame])
     lattice = {id(p) for p in found.reached.values()}
     use = [p for p in evaluator.points if _nearest_is(frame, others, p.u)]
     use = _useful(frame, use, lattice)
-    return region_of(frame, found, use, others)
+    return region_of(frame, found, use, others, evaluator.log_prior)
 
 
-def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame]) -> Region:
+def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame], log_prior: LogPrior) -> Region:
     """Integrate the surrogate through some points of a region."""
     z = frame.whitened(np.array([p.u for p in use]))
     log_density = np.array([p.log_density for p in use])
@@ -121,10 +122,14 @@ def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame])
     slopes = np.where(deep[:, None], np.nan, np.array([p.gradient for p in use]) @ frame.axes + z)
     values = log_density - top + 0.5 * (z**2).sum(axis=1)
     surrogate = fit(z, values, slopes)
-    nodes = integrate(surrogate, z, found.spacing)
+
+    def known(at: np.ndarray) -> np.ndarray:
+        return log_prior(frame.at(at))
+
+    nodes = integrate(surrogate, z, found.spacing, known)
     if not nodes.highest < ABOVE:  # gradients that contradict the values, as those of noisy evidence may
         surrogate = fit(z, values)
-        nodes = integrate(surrogate, z, found.spacing)
+        nodes = integrate(surrogate, z, found.spacing, known)
     own, other = np.linalg.norm(nodes.z, axis=1), np.full(len(nodes.z), np.inf)
     for f in others:
         other = np.minimum(other, np.linalg.norm(f.whitened(frame.at(nodes.z)), axis=1))
@@ -139,7 +144,7 @@ def region_of(frame: Frame, found: Flood, use: list[Point], others: list[Frame])
         nodes.beyond[mine],
     )
     log_mass = nodes.log_mass + top + float(np.linalg.slogdet(frame.axes)[1])
-    return Region(frame, found, tuple(use), nodes, log_mass, surrogate, nodes.highest, between)
+    return Region(frame, found, tuple(use), nodes, log_mass, surrogate, log_prior, nodes.highest, between)
 
 
 def _nearest_is(frame: Frame, others: list[Frame], u: np.ndarray) -> bool:
@@ -161,7 +166,7 @@ def _useful(frame: Frame, points: list[Point], keep: set[int]) -> list[Point]:
     return kept
 
 
-def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float]) -> Whole:
+def corrected(whole: Whole) -> Whole:
     """The same integral over the evidence as importance sampling corrects it; gradients, which are of EP's own, are left out."""
     frames = [r.frame for r in whole.regions]
     regions: list[Region] = []
@@ -171,11 +176,13 @@ def corrected(whole: Whole, log_prior: Callable[[np.ndarray], float]) -> Whole:
             assert p.corrected is not None
             use.append(
                 replace(
-                    p, log_density=p.corrected(False).log_evidence + log_prior(p.u), gradient=np.full(len(p.u), np.nan)
+                    p,
+                    log_density=p.corrected(False).log_evidence + float(r.log_prior(p.u[None])[0]),
+                    gradient=np.full(len(p.u), np.nan),
                 )
             )
         others = [f for j, f in enumerate(frames) if j != k]
-        regions.append(region_of(r.frame, r.flood, use, others))
+        regions.append(region_of(r.frame, r.flood, use, others, r.log_prior))
     return whole_of(regions)
 
 

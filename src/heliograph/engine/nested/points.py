@@ -17,7 +17,7 @@ from heliograph.engine.compiled import compile_model, with_joint_parts
 from heliograph.engine.curved import Curved
 from heliograph.engine.nested.correcting import Corrected, corrected_log_evidence
 from heliograph.engine.nested.frozen import Frozen
-from heliograph.engine.nested.sizes import log_sizes
+from heliograph.engine.nested.sizes import Sizes
 from heliograph.engine.nested.starting import carried_on, shares_at
 from heliograph.engine.options import InferOptions
 from heliograph.engine.posterior import Posterior
@@ -139,6 +139,7 @@ class Evaluator:
         self._structure: tuple[object, ...] | None = None  # of the model at the first value
         self._learns = False  # whether black boxes learn in a run
         self._writing = Lock()
+        self._sizes = Sizes(self.hypers)
         self._memory: Memory = {}  # of patterns, which are the same at every value
         self.metric = np.diag(1.0 / self.width)  # in which nearness is measured
 
@@ -179,10 +180,15 @@ class Evaluator:
         self.points += [point] * point.good
         self.failed += [point.u] * (not point.good)
 
+    def log_prior(self, u: np.ndarray) -> np.ndarray:
+        """The log density of the prior at points ``(K, d)``."""
+        starts = np.cumsum([0, *(h.prior.n for h in self.hypers)])
+        parts = [h.prior.log_density(u[:, k : k + h.prior.n]) for h, k in zip(self.hypers, starts, strict=False)]
+        return np.sum(parts, axis=0)
+
     def log_size(self, u: np.ndarray) -> np.ndarray:
         """``log`` of how much more than at the best value so far a point ``(..., d)`` counts in a mean, 0 or more."""
-        best = max(self.points, key=lambda p: p.log_density).u
-        return log_sizes(self.hypers, best, self.metric, u)
+        return self._sizes.at(self.points, self.metric, u)
 
     def _evaluated(self, u: np.ndarray, gradient: bool, before: tuple[Point, ...]) -> Point:
         with remembering(self._memory):

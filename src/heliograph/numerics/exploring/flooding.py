@@ -16,13 +16,18 @@ __all__ = ["Flood", "flood", "spacing_of"]
 _SPACING = {1: 1.0, 2: 1.7, 3: 1.9, 4: 1.75, 5: 2.0, 6: 2.0}  # whitened standard deviations, by dimension
 # share of the mass beyond the evaluated points, at the end; in two dimensions chosen, with the spacing, on robust regression,
 # volatility, counts, labels of a process and local levels, three or four data sets each, and on random densities
-_FRONT = {2: 0.02, 3: 0.02, 4: 0.06, 5: 0.1, 6: 0.1}
+_FRONT = {2: 0.02, 3: 0.02, 4: 0.06, 5: 0.12, 6: 0.12}
 _WEIGHED = 3  # dimensions up to which tails are followed far; in more that takes too many points
 # whitened distance from a place, within which a point that is known takes its part: chosen, with how far a look at the curvature
 # goes, on random densities and stochastic volatility, for the fewest points of the same accuracy
 _CLOSE = 0.45
+# with so many points a little more is left beyond: chosen on counts in classes in schools, whose tails took 29 evaluations
+_MANY, _FRONT_OF_MANY = 13, 0.03
 _ENOUGH = 0.9  # of that share, below which a round brings the front as it was expected; what is new comes on top (chosen with it)
 _UNSURE = 0.3  # nats: standard deviation of the surrogate at a place, below which it need not be evaluated for its mass
+# density over that at the mode times the squared distance, above which a place on an axis is evaluated in any case, in more than
+# three dimensions: chosen on a sum of two processes; in five, the share beyond on crossed effects, beside a share of .03
+_ARM = 0.1
 _ROUND = 4  # points that are evaluated at a time
 # chosen on eight schools with three priors and on Poisson random effects
 _SIDE = 0.008  # one dimension: share of the mass beyond the last rung of a side, at the end
@@ -92,19 +97,29 @@ def flood(
         if d <= _WEIGHED:
             promise = promise * _weight(log_size(frame.at(places)))
         share = float(promise.sum() / (promise.sum() + mass)) if len(front) else 0.0
-        if share <= _FRONT[d] or len(reached) >= most or late():
-            return Flood(h, reached, share, share <= _FRONT[d])
-        order = np.argsort(-promise, kind="stable")
-        rest = (promise.sum() - np.cumsum(promise[order])) / (promise.sum() + mass)
-        order = order[: min(_ROUND, most - len(reached), 1 + int(np.sum(rest > _ENOUGH * _FRONT[d])))]
-        chosen = [front[k] for k in order if promise[k] > 0.1 * _FRONT[d] * (mass + promise.sum()) / d]
-        chosen = chosen or [front[int(order[0])]]
+        enough = _FRONT[d] if len(reached) < _MANY else max(_FRONT[d], _FRONT_OF_MANY)
+        ended = share <= enough
+        chosen = [front[k] for k in _arms(places, promise)] if ended and d > _WEIGHED else []
+        if (ended and not chosen) or len(reached) >= most or late():
+            return Flood(h, reached, share, ended)
+        if not ended:
+            order = np.argsort(-promise, kind="stable")
+            rest = (promise.sum() - np.cumsum(promise[order])) / (promise.sum() + mass)
+            order = order[: min(_ROUND, most - len(reached), 1 + int(np.sum(rest > _ENOUGH * _FRONT[d])))]
+            chosen = [front[k] for k in order if promise[k] > 0.1 * _FRONT[d] * (mass + promise.sum()) / d]
+            chosen = chosen or [front[int(order[0])]]
         free = [e for e in others if not any(e is r for r in reached.values())]
         near = [_snapped(frame, h * np.array(p, dtype=float), free) for p in chosen]
         found = iter(
             evaluate([frame.at(h * np.array(p, dtype=float)) for p, e in zip(chosen, near, strict=True) if e is None])
         )
         reached.update({p: next(found) if e is None else e for p, e in zip(chosen, near, strict=True)})
+
+
+def _arms(places: np.ndarray, promise: np.ndarray) -> np.ndarray:
+    """The places far out on the axes that count in a variance: tails that are not followed otherwise."""
+    on_axes = (places != 0.0).sum(axis=1) == 1
+    return np.flatnonzero(on_axes & (promise * (places**2).sum(axis=1) > _ARM))
 
 
 def _snapped(frame: Frame, place: np.ndarray, others: Sequence[Evaluated]) -> Evaluated | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from heliograph.numerics.exploring.surrogate import Surrogate
 from heliograph.numerics.special import logsumexp
 
-__all__ = ["Nodes", "held", "integrate"]
+__all__ = ["LogPrior", "Nodes", "held", "integrate"]
 
 # spacing of the fine lattice, in whitened standard deviations: of a standard Gaussian it misses ``2 exp(-2 pi^2 / h^2)`` a
 # dimension, 1e-4 at 1.4. In three and more dimensions chosen on random densities of log scales, on which half of it gives the same
@@ -30,6 +30,9 @@ _BEYOND = 1.5  # spacings beyond the edge to which moments are carried on: chose
 _NOTHING = 1e-8  # of the mass: nodes with less are left out
 
 
+LogPrior = Callable[[np.ndarray], np.ndarray]
+
+
 class Nodes(NamedTuple):
     """Points with weights that sum to 1."""
 
@@ -40,7 +43,7 @@ class Nodes(NamedTuple):
     beyond: np.ndarray  # (K,) bool: where nothing was evaluated, and what is said is a guess
 
 
-def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float) -> Nodes:
+def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float, log_prior: LogPrior) -> Nodes:
     """Integrate ``exp(surrogate(z) - |z|^2 / 2)``.
 
     Where nothing was evaluated, the log density falls along rays from the origin as it does at the edge, with the slope and the
@@ -54,10 +57,13 @@ def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float) -> Nodes
         What was evaluated, ``(P, d)``.
     spacing
         Of the lattice that was evaluated.
+    log_prior
+        The part of the log density that is known everywhere, at points ``(K, d)``. What is left does not turn upwards beyond the
+        edge.
     """
     d = places.shape[1]
-    z, h = (_lattice(places, spacing), _FINE[d]) if d <= 2 else _flooded(surrogate, places, spacing)
-    log_density, beyond = _log_density(surrogate, places, spacing, z)
+    z, h = (_lattice(places, spacing), _FINE[d]) if d <= 2 else _flooded(surrogate, places, spacing, log_prior)
+    log_density, beyond = _log_density(surrogate, places, spacing, log_prior, z)
     log_weight = log_density + d * np.log(h)
     log_mass = float(logsumexp(log_weight))
     weights = np.exp(log_weight - log_mass)
@@ -70,7 +76,7 @@ def integrate(surrogate: Surrogate, places: np.ndarray, spacing: float) -> Nodes
 
 
 def _log_density(
-    surrogate: Surrogate, places: np.ndarray, spacing: float, z: np.ndarray
+    surrogate: Surrogate, places: np.ndarray, spacing: float, log_prior: LogPrior, z: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The surrogate's log density, its continuation outside what was evaluated, and which nodes are there."""
 
@@ -88,6 +94,10 @@ def _log_density(
         step = _DIFFERENCE * spacing
         at_edge, *before = (inside((edge - k * step)[:, None] * ray) for k in range(4))
         value[out] = at_edge + _fall(at_edge, before, step, beyond)
+        known, known_before = log_prior(edge[:, None] * ray), log_prior((edge - step)[:, None] * ray)
+        slope = (at_edge - before[0] - known + known_before) / step  # of what the prior leaves
+        most = at_edge + np.maximum(slope, 0.0) * beyond + log_prior(z[out]) - known
+        value[out] = np.minimum(value[out], most)
     return value, out
 
 
@@ -141,7 +151,7 @@ def _lattice(places: np.ndarray, spacing: float) -> np.ndarray:
     return np.stack([g.reshape(-1) for g in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
-def _flooded(surrogate: Surrogate, places: np.ndarray, spacing: float) -> tuple[np.ndarray, float]:
+def _flooded(surrogate: Surrogate, places: np.ndarray, spacing: float, log_prior: LogPrior) -> tuple[np.ndarray, float]:
     """The points of a lattice where there is mass, found from its places outwards, and their spacing.
 
     The lattice is turned, so that its points have different coordinates each, of which marginals are read. It is coarser where
@@ -151,13 +161,13 @@ def _flooded(surrogate: Surrogate, places: np.ndarray, spacing: float) -> tuple[
     turn = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))[0]
     h, found = _FINE[d], None
     while found is None:
-        found = _at_spacing(h, turn, surrogate, places, spacing)
+        found = _at_spacing(h, turn, surrogate, places, spacing, log_prior)
         h *= 1.0 if found is not None else _COARSER
     return found, h
 
 
 def _at_spacing(
-    h: float, turn: np.ndarray, surrogate: Surrogate, places: np.ndarray, spacing: float
+    h: float, turn: np.ndarray, surrogate: Surrogate, places: np.ndarray, spacing: float, log_prior: LogPrior
 ) -> np.ndarray | None:
     d, reach = len(turn), _TAIL * spacing
     low, high = places.min(axis=0) - reach, places.max(axis=0) + reach
@@ -167,7 +177,7 @@ def _at_spacing(
     radix = _WIDE ** np.arange(d)  # takes coordinates to one whole number
     while len(fresh):
         z = h * fresh @ turn.T
-        found = _log_density(surrogate, places, spacing, z)[0]
+        found = _log_density(surrogate, places, spacing, log_prior, z)[0]
         cells, values = np.concatenate([cells, fresh]), np.concatenate([values, found])
         known = np.concatenate([known, fresh @ radix])
         if len(cells) > _MOST or np.abs(fresh).max() > _WIDE // 2 - 2:
