@@ -139,3 +139,19 @@ def test_a_sentence_says_what_was_given_and_what_to_write(call, words):
     model = hg.Model()
     with pytest.raises(hg.ModelError, match=words):
         call(model, model.gaussian("x", 0.0, sd=1.0))
+
+
+def test_a_table_that_reads_as_rows_of_two_probabilities_is_warned_of():
+    rows = np.array([[0.9, 0.1], [0.2, 0.8]])  # of 0 and of 1 for each a, or of 1 for each of two entries
+    model = hg.Model()
+    a, ab = model.bernoulli("a", 0.5, size=2), [model.bernoulli(n, 0.5, size=2) for n in "bc"]
+    with pytest.warns(hg.AccuracyWarning, match=r"give those of 1 only, p\[\.\.\., 1\]") as said:
+        model.bernoulli("x", rows, given=a)
+    assert said[0].filename == __file__
+    with pytest.warns(hg.AccuracyWarning, match="sum to 1"):
+        model.bernoulli("xx", np.stack([rows, rows]), given=ab)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one = model.bernoulli("one", rows[:, 1], given=a)
+        model.bernoulli("three", np.tile(rows[:1], (3, 1)), given=model.bernoulli("d", 0.5, size=3))
+    np.testing.assert_allclose(model.infer()[one].mean, 0.45)

@@ -27,6 +27,7 @@ _FIELDS = {  # of an answer, and of the projections that it is made of
 _FEW = 4.0  # draws
 _CONSTANT = 1e-3  # of the square of a frame's scale, which is a trillionth of the value where there is no other
 _FAINTEST = -1e11  # a log weight of this size has five decimals left
+_LARGEST = 1e75  # of a frame's centre and scale: errors of second moments are of their fourth power
 
 
 def answer_of(
@@ -109,10 +110,14 @@ def _projections(
             covariance = covariance + _edge_error(port, on_edge, expected.shape[1])
         if port.axis.discrete:
             expected, covariance = _never_certain(port, expected, covariance, n_draws)
+        centre, scale = frame.centres[port.name], frame.scales[port.name]
         usable = np.isfinite(expected).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2)) & ~failed
+        usable &= (np.abs(centre) < _LARGEST).all(axis=1) & (np.abs(scale) < _LARGEST).all(axis=1)
         expected = np.where(usable[:, None], expected, 0.0)
         covariance = np.where(usable[:, None, None], covariance, 0.0)
-        p = port.axis.project(expected, covariance, frame.centres[port.name], frame.scales[port.name])
+        if not usable.all():
+            centre, scale = np.where(usable[:, None], centre, 0.0), np.where(usable[:, None], scale, 1.0)
+        p = port.axis.project(expected, covariance, centre, scale)
         if port is problem.output and isinstance(port.message, Gaussian):
             p = _certain_where_constant(port, p, usable, expected, frame)
         found[port.name] = p

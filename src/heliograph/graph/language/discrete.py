@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Unpack, cast
 
 import numpy as np
 
-from heliograph.errors import ModelError
+from heliograph.errors import AccuracyWarning, ModelError
 from heliograph.factors import (
     BernoulliBeta,
     CategoricalDirichlet,
@@ -211,6 +212,13 @@ def _bernoulli_given(draft: Draft, name: str, p: Any, given: Any, entries: Entri
         raise ModelError(
             f"variable {name!r}: its p has shape {p.shape}; with given= it needs a probability for each combination of "
             f"categories, an array whose last axes are {sizes}"
+        )
+    if p.shape == (*sizes, 2) and sizes[-1] == 2 and np.allclose(p.sum(axis=-1), 1.0):
+        warnings.warn(
+            f"variable {name!r}: its p is read as a table of the probability of 1 for each of {sizes[0]} entries; all its rows sum "
+            "to 1, and if they are the probabilities of 0 and of 1, give those of 1 only, p[..., 1]",
+            AccuracyWarning,
+            stacklevel=7,
         )
     return _given(draft, name, np.stack([1.0 - p, p], axis=-1), parents, Kind(Bernoulli), entries)
 

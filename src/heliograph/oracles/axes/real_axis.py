@@ -41,7 +41,10 @@ class RealAxis(NumberAxis):
         return Gaussian.from_mean_variance(message.mean, factor * message.variance)
 
     def statistics(self, u, centre, scale):
-        y = (u - centre[:, None]) / scale[:, None]
+        with np.errstate(over="ignore"):
+            y = (u - centre[:, None]) / scale[:, None]
+            if not np.isfinite(np.vdot(y, y)):  # a square that is infinite is no number, even where its weight is 0
+                y = np.clip(y, -LARGEST, LARGEST)
         return np.concatenate([y, y * y], axis=-1)
 
     def project(self, expected, covariance, centre, scale):

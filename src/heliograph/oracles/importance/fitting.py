@@ -113,9 +113,12 @@ def _local_parts(z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
         share = member.sum(axis=1)
         moved = np.swapaxes(member, 1, 2) @ z / np.maximum(share, 1e-300)[:, :, None]
         centres = np.where((share > 0)[:, :, None], moved, centres)
-    squares = (z[..., :, None] * z[..., None, :]).reshape(n, s, d * d)
-    scatter = (np.swapaxes(member, 1, 2) @ squares).reshape(n, _LOCAL, d, d)
-    scatter = scatter - share[:, :, None, None] * centres[..., :, None] * centres[..., None, :]
+    scatter = np.empty(
+        (n, _LOCAL, d, d)
+    )  # about each centre: a difference of squares would not be positive where it is far
+    for k in range(_LOCAL):
+        centred = z - centres[:, k, None]
+        scatter[:, k] = np.swapaxes(centred * member[:, :, k, None], 1, 2) @ centred
     # each cluster is rounded by d + 2 points of its own mean size, or, if it has hardly more itself, of the scatter
     # within all of them: parts may differ in size by orders of magnitude
     known = share**2 / np.maximum((member**2).sum(axis=1), 1e-300)

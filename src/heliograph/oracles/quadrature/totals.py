@@ -31,6 +31,11 @@ class Totals(NamedTuple):
     place: np.ndarray  # (c, D)
 
 
+# what overflows is not finite, and a row that is not finite has no answer: `answer_of` says so
+_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
+
+@_QUIET
 def integrate(whole: Cells, parts: Cells) -> Totals:
     """The integrals over cells by their halves, and what halving them changed."""
     n, m = len(whole.row), len(parts.row) // len(whole.row)
@@ -53,6 +58,7 @@ def integrate(whole: Cells, parts: Cells) -> Totals:
     return Totals(whole.row, offset, fine, size, change, unseen, whole.forced, unlooked, place)
 
 
+@_QUIET
 def settle(
     rng: np.random.Generator, problem: Problem, frame: Frame, totals: list[Totals], closed: np.ndarray, spent: int
 ) -> Answer:
