@@ -88,7 +88,8 @@ class Jumps:
         if not _worth_while(pairs[-3].change, pairs[-1].change, limit):
             return None
         chosen = _that_moved_most(pairs[-1])
-        weights = _weights([_move(p, pairs[-1].after, chosen) for p in pairs])
+        known: _Moments = {}
+        weights = _weights([_move(p, pairs[-1].after, chosen, known) for p in pairs])
         if weights is None:
             return None
         self._change, self._since = pairs[-1].change, 0
@@ -125,11 +126,21 @@ def _that_moved_most(pair: _Pair) -> list[np.ndarray | None]:
     return [np.flatnonzero(one >= least) for one in nats]
 
 
-def _move(pair: _Pair, at: list[Family], chosen: list[np.ndarray | None]) -> np.ndarray:
-    """How a whole step would have moved the beliefs: means in units of the sds that they have `at` the last, and log variances."""
+_Moments = dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]  # of a belief's chosen entries, by variable and belief
+
+
+def _move(pair: _Pair, at: list[Family], chosen: list[np.ndarray | None], known: _Moments | None = None) -> np.ndarray:
+    """How a whole step would have moved the beliefs: means in units of the sds that they have `at` the last, and log variances.
+
+    `known` keeps moments from one pair to the next: where one sweep ended, the next one began.
+    """
+    known = {} if known is None else known
     parts: list[np.ndarray] = []
-    for a, b, c, some in zip(pair.before, pair.after, at, chosen, strict=True):
-        (m, v), (n, w), (_, u) = ((x if some is None else x.reshape(x.size)[some]).chart_moments() for x in (a, b, c))
+    for k, (some, *beliefs) in enumerate(zip(chosen, pair.before, pair.after, at, strict=True)):
+        for x in beliefs:
+            if (k, id(x)) not in known:
+                known[k, id(x)] = (x if some is None else x.reshape(x.size)[some]).chart_moments()
+        (m, v), (n, w), (_, u) = (known[k, id(x)] for x in beliefs)
         if v.shape != m.shape:  # covariances
             v, w, u = (np.diagonal(x, axis1=-2, axis2=-1) for x in (v, w, u))
         fine = (u > 0) & (v > 0) & (w > 0) & np.isfinite(u + v + w + m + n)
@@ -169,6 +180,10 @@ def _sum(messages: list[F], weights: np.ndarray) -> F:
     naturals: list[np.ndarray] = []
     for parts in zip(*(m.naturals for m in messages), strict=True):
         with np.errstate(invalid="ignore"):
-            total = np.asarray(sum(w * a for w, a in zip(weights, parts, strict=True)))
-        naturals.append(np.where(np.isfinite(total), total, parts[-1]))
+            total: np.ndarray = weights[0] * parts[0]
+            term = np.empty_like(total)  # fresh memory for each would take longer than the arithmetic
+            for w, a in zip(weights[1:], parts[1:], strict=True):
+                total += np.multiply(a, w, out=term)
+        fine = np.isfinite(total)
+        naturals.append(total if fine.all() else np.where(fine, total, parts[-1]))
     return last.from_naturals(tuple(naturals))

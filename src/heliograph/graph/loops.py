@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from heliograph.families import Bernoulli, Categorical, Family, Gaussian, MultivariateGaussian
-from heliograph.graph.records import Graph, Plate
+from heliograph.graph.records import Graph, Node, Plate
 from heliograph.graph.sparse import connected_parts
 
 __all__ = ["links_on_loops", "variables_in_loops"]
@@ -31,6 +31,9 @@ def variables_in_loops(graph: Graph) -> list[str]:
     plates = _without_branches(graph)
     if not plates:
         return []
+    looped = _looped_throughout(graph, plates)
+    if looped is not None:
+        return [node.name for node in looped if node.given] or [node.name for node in looped]
     first = np.concatenate([[0], np.cumsum([n.size for n in graph.nodes])])  # each node's first vertex
     entries: list[np.ndarray] = []
     elements: list[np.ndarray] = []
@@ -51,6 +54,27 @@ def variables_in_loops(graph: Graph) -> list[str]:
     among = np.bincount(np.searchsorted(first, looped, side="right") - 1)
     found = [graph.nodes[int(k)] for k in np.flatnonzero(among)]
     return [node.name for node in found if node.given] or [node.name for node in found]
+
+
+def _looped_throughout(graph: Graph, plates: list[tuple[Plate, list[str]]]) -> list[Node] | None:
+    """The nodes of plates, if neither an element nor an entry of theirs is a leaf; None where that cannot be told so soon."""
+    count: dict[int, np.ndarray] = {}
+    for plate, ports in plates:
+        if plate.parts is not None or len(ports) < 2:
+            return None
+        for port in ports:
+            edge = plate.edges[port]
+            node = graph.nodes[edge.node]
+            if node.observed is not None:
+                return None
+            met = count.setdefault(edge.node, np.zeros(node.size, dtype=int))
+            if edge.index is None and not edge.shared:
+                met[: plate.size] += 1
+            else:
+                met += np.bincount(edge.entries(plate.size), minlength=node.size)
+    if any((met == 1).any() for met in count.values()):
+        return None
+    return [graph.nodes[k] for k in sorted(count) if count[k].any()]
 
 
 def _without_branches(graph: Graph) -> list[tuple[Plate, list[str]]]:
