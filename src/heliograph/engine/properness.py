@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heliograph.families import Beta, Categorical, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
+from heliograph.families import Beta, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 
-__all__ = ["POLICIES", "PolicyResult", "allowed_step", "apply_policy", "choose", "finite", "lowers"]
+__all__ = ["POLICIES", "PolicyResult", "allowed_step", "apply_policy", "lowers"]
 
 POLICIES = ("auto", "keep mean", "allow", "skip")
 
@@ -50,15 +50,6 @@ class PolicyResult(NamedTuple):
         return 0 if self.skipped is None else int(self.skipped.sum())
 
 
-def finite(message: Family) -> np.ndarray:
-    """A mask of the entries whose natural parameters are all finite; a category may be impossible, with a log of -inf."""
-    ok = np.ones(message.shape, dtype=bool)
-    for a, rank in zip(message.naturals, message.ranks, strict=True):
-        fine = a < np.inf if isinstance(message, Categorical) else np.isfinite(a)
-        ok &= fine.all(axis=tuple(range(a.ndim - rank, a.ndim))) if rank else fine
-    return ok
-
-
 def apply_policy(
     new: Family, old: Family, cavity: Family | None, policy: str, error: np.ndarray | None = None
 ) -> PolicyResult:
@@ -69,7 +60,7 @@ def apply_policy(
     """
     if _all_proper_gaussians(new):
         return PolicyResult(new, 0)
-    message, good = new, finite(new)
+    message, good = new, new.finite
     improper = good & ~new.proper & ~new.is_uniform
     skip = ~good
     if policy == "keep mean":
@@ -82,7 +73,7 @@ def apply_policy(
         skip |= good & cavity.proper & ~belief.proper
     if not skip.any():
         return PolicyResult(message, int(improper.sum()))
-    return PolicyResult(choose(skip, old, message), int(improper.sum()), skip)
+    return PolicyResult(old.where(skip, message), int(improper.sum()), skip)
 
 
 def lowers(new: Family, old: Family) -> bool:
@@ -130,20 +121,6 @@ def _all_proper_gaussians(message: Family) -> bool:
     return bool(lowest >= 0 and np.isfinite(precision.sum()) and np.isfinite(shift.sum()))
 
 
-def choose(mask: np.ndarray, a: Family, b: Family) -> Family:
-    """`a` where the mask is true, else `b`."""
-    naturals = tuple(
-        np.where(mask.reshape(mask.shape + (1,) * r), x, y)
-        for x, y, r in zip(a.naturals, b.naturals, a.ranks, strict=True)
-    )
-    if a.point is None and b.point is None:
-        return a.from_naturals(naturals)
-    where = mask[..., None] if a.point_rank else mask
-    nan = np.full_like(b.point if a.point is None else a.point, np.nan)
-    point = np.where(where, nan if a.point is None else a.point, nan if b.point is None else b.point)
-    return a.from_naturals(naturals, None if np.isnan(point).all() else point)
-
-
 def _keep_mean_within(new: Family, cavity: Family, improper: np.ndarray, error: np.ndarray | None) -> Family:
     """Keep the mean where a message is improper, but not where it is so by more than its error."""
     kept = _keep_mean(new, cavity, improper)
@@ -156,7 +133,7 @@ def _keep_mean_within(new: Family, cavity: Family, improper: np.ndarray, error: 
     gap[usable] = belief[usable].kl(instead[usable])
     certain = np.zeros(len(improper), dtype=bool)
     certain[rows] = gap > _BEYOND_NOISE * error[rows]
-    return choose(certain, new, kept)
+    return new.where(certain, kept)
 
 
 def _keep_mean(new: Family, cavity: Family, improper: np.ndarray) -> Family:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heliograph.families import Family, Gaussian, concatenate
+from heliograph.families import Family, Gaussian
 from heliograph.oracles.answer import Answer
 from heliograph.oracles.axes import Projection
 from heliograph.oracles.calling import evaluate
@@ -185,11 +185,8 @@ def _never_certain(
 
 
 def choose(first: np.ndarray, a: Family, b: Family) -> Family:
-    """Entries of `a` where `first`, else of `b`."""
-    if not first.any():
-        return b
-    n = len(first)
-    return concatenate([a, b])[np.where(first, np.arange(n), n + np.arange(n))]
+    """Entries of `a` where `first`, else of `b`; `b` itself, with all that it has computed, if there are none."""
+    return a.where(first, b) if first.any() else b
 
 
 def blank(a: np.ndarray, failed: np.ndarray, known: Any) -> np.ndarray:

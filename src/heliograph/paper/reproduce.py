@@ -188,16 +188,16 @@ def _assembled(one: Run, results: Mapping[str, dict[str, Any]]) -> Outcome:
         if len(mine) == len(one.parts):
             raise
         # an interrupted run with too little to assemble is still reported: its settings, and how far it came
-        told = {"experiment": one.experiment.name, "settings": plain_settings(one.settings, one.seed), "methods": {}}
-        return Outcome(told, {})
+        empty = {"experiment": one.experiment.name, "settings": plain_settings(one.settings, one.seed), "methods": {}}
+        return Outcome(empty, {})
 
 
 def _spread(runs: Sequence[Run], jsons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The headlines of every method, one entry per seed that it finished."""
     methods: dict[str, dict[str, list[Any]]] = {}
-    for run, told in zip(runs, jsons, strict=True):
-        if told.get("methods"):
-            for method, row in run.experiment.headlines(told).items():
+    for run, result in zip(runs, jsons, strict=True):
+        if result.get("methods"):
+            for method, row in run.experiment.headlines(result).items():
                 for key, value in row.items():
                     methods.setdefault(method, {}).setdefault(key, []).append(value)
     return {"seeds": [run.seed for run in runs], "methods": methods}

@@ -102,13 +102,13 @@ class EstimatedSystem:
         self._previous = found
         return EstimatedSolution(found.mean, found, weights, b)
 
-    def _by_messages(self, weights: tuple[np.ndarray, ...], b: np.ndarray, told: bool) -> sparse.Passed | None:
+    def _by_messages(self, weights: tuple[np.ndarray, ...], b: np.ndarray, has_sites: bool) -> sparse.Passed | None:
         """Variances from messages between pairs; None where these do not settle, or were found wrong."""
         if self._passing is None:
             return None
         previous = self._previous if isinstance(self._previous, sparse.Passed) else None
         found = sparse.pass_messages(self._passing, weights, b, previous=previous)
-        if found is not None and (told or not self.n_sites):
+        if found is not None and (has_sites or not self.n_sites):
             self._unchecked -= 1
             if self._unchecked == 0 and self._found_wrong(found, weights):
                 found = None

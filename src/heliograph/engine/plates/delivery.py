@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.properness import allowed_step, apply_policy, choose, lowers
+from heliograph.engine.properness import allowed_step, apply_policy, lowers
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows
 from heliograph.families import Family
@@ -41,7 +41,7 @@ def deliver(exchange: Exchange, plate: Plate, task: Task, proposal: Proposal, da
     checked = apply_policy(proposal.message, old, proposal.cavity, proposal.policy, proposal.error)
     message, failed = checked.message, proposal.failed
     if failed is not None and failed.any():
-        message = choose(failed, old, message)
+        message = old.where(failed, message)
     else:
         failed = None
     exchange.unsent.note(task, plate.size, rows, checked.skipped, failed)

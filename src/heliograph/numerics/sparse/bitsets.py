@@ -73,9 +73,9 @@ def eliminate_densely(
         filled = float((graph.size * (degree + graph.size)).sum()) / max(left, 1) ** 2
         if best_left_dense(graph.size, degree):
             break
-        hopeless = filled > _TELLING and (0.8 * tail_ahead(before, left, filled)) ** 3 > most_flops
-        hopeless |= n_rounds > 0 and stuck(before[0], left, filled, most_flops)
-        if hopeless and _is_expander(graph):
+        too_dense = filled > _TELLING and (0.8 * tail_ahead(before, left, filled)) ** 3 > most_flops
+        too_dense |= n_rounds > 0 and stuck(before[0], left, filled, most_flops)
+        if too_dense and _is_expander(graph):
             break
         before = left, filled
         pivots = _eliminate_some(rng, graph, degree)

@@ -2,9 +2,10 @@
 
 A prediction is a correction to a reference, and a reference evaluates the user's function. A digest is a second process that
 sees the messages alone and learns what predictions (and answers) were, so it needs none. Its labels cost a reference each and
-no question, so it is taught about rows that nobody sent, too: messages like those that came (`made.py`). These are also how it is
-checked: each is predicted before it is taught, and what became of it corrects what the digest expects of its errors. To that comes
-what the process itself stated of the labels near by. Rows that a digest is not sure enough of go the long way, and teach it.
+no question, so it also learns from rows that nobody sent: messages like those that came (`made.py`). These check it, too: each is
+predicted before it is learned, and the difference corrects what the digest expects of its errors. To that is added the error that
+the process itself stated for the labels near by. Rows of which a digest is not sure enough are predicted with references and
+become its labels.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class Digest:
             self._take(task, view, said)
 
     def _news(self, task: Task, view: View, said: Said) -> int:
-        """How many rows it may be taught and does not know yet; what it expected of them is compared with what is so."""
+        """How many rows it may learn from and does not know yet; what it expected of them is compared with what is so."""
         known, rows = self.known, _usable(view, said, task.tolerance)
         assert known is not None
         if not known.ready:

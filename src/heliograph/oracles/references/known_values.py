@@ -75,7 +75,7 @@ class KnownValues:
         value[missing] = call(u[missing], row[missing])
         for rows, tables in groups:
             some = missing[:, rows]
-            if some.any() and not tables[0].hopeless:
+            if some.any() and not tables[0].abandoned:
                 self._wanted.append((tables[0], u[:, rows][some], partial(_of_one_row, call, rows[0])))
         return value, n_calls
 
@@ -88,7 +88,7 @@ class KnownValues:
             try:
                 table.lay(places, call)
             except FactorError:  # at places which nobody asked for: where it is needed it is called, as it was before
-                table.hopeless = True
+                table.abandoned = True
             n_calls += table.n_calls - before
         return n_calls
 

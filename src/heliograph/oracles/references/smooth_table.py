@@ -62,7 +62,9 @@ class SmoothTable:
         self._ready()
         self._price = _DUE * (DEGREE**self.d + len(_BETWEEN[self.d]))
         self.n_calls = 0  # of the function, to lay panels
-        self.hopeless = False  # the function is not smooth in most panels
+        self.abandoned = (
+            False  # whether nothing more is laid: the function is not smooth in most panels, or fails in some
+        )
 
     # ---- reading ------------------------------------------------------------------------------------------------
     def read(self, at: np.ndarray) -> np.ndarray:
@@ -123,13 +125,13 @@ class SmoothTable:
             self.asked[key] = asked = self.asked.get(key, 0) + count
             if asked >= self._price and not self._laid(key):
                 due.append(key)
-        if not due or self.hopeless or not self._reach(np.array(due)):
+        if not due or self.abandoned or not self._reach(np.array(due)):
             return 0
         new = np.argwhere(self.first == 0)
         before = self.n_calls
         try:
             n_rough = self._fill(new, evaluate)
-            self.hopeless = n_rough > len(new) / 2 and len(new) >= _ENOUGH
+            self.abandoned = n_rough > len(new) / 2 and len(new) >= _ENOUGH
         finally:  # a function may raise where nobody called it yet: what was known stays known
             self._ready()
         return self.n_calls - before

@@ -94,8 +94,8 @@ def _notes(result: dict[str, Any]) -> list[str]:
 def _shown(picture: Picture, figures: Path) -> dict[str, Any]:
     width, height = (round(150 * x) for x in picture.figure.get_size_inches())
     data = base64.b64encode((figures / f"{picture.name}.png").read_bytes()).decode()
-    told = {"alt": picture.alt, "caption": picture.caption, "wide": picture.wide}
-    return {**told, "width": width, "height": height, "data": data}
+    words = {"alt": picture.alt, "caption": picture.caption, "wide": picture.wide}
+    return {**words, "width": width, "height": height, "data": data}
 
 
 def _settings(result: dict[str, Any]) -> dict[str, Any]:
