@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from heliograph.errors import ModelError
 from heliograph.regression import gaussian_process as gp
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.process_evidence import fit_widths, negative_log_evidence
 
 

@@ -6,7 +6,7 @@ import pytest
 from heliograph.errors import FileFormatError
 from heliograph.regression.gaussian_process import Widths, condition
 from heliograph.regression.growing_process import GrowingProcess, design
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.laid_out import LaidOut
 
 

@@ -6,7 +6,7 @@ import pytest
 from heliograph.regression import gaussian_process as exact
 from heliograph.regression import landmarks as sparse
 from heliograph.regression.gaussian_process import choose, predict
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.landmark_choice import choose_landmarks
 from heliograph.regression.landmarks import append, condition, leave_one_out
 from heliograph.regression.squared_exponential import Widths

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heliograph.regression.gaussian_process import condition, predict
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.neighbours import Neighbours
 from heliograph.regression.squared_exponential import Widths
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.process_evidence import fit_widths, negative_log_evidence
 from heliograph.regression.squared_exponential import NOISE_BOUNDS, start_widths
 

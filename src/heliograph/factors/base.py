@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heliograph.errors import UnsupportedError
-from heliograph.factors.rows import isolated
+from heliograph.factors.lost_rows import isolated
 from heliograph.families import Family
 
 __all__ = ["Factor", "Incoming"]

@@ -17,7 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 from heliograph.errors import ModelError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import CHUNK, chunks
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.squared_exponential import (
     LEAST_SIGNAL,
     Widths,

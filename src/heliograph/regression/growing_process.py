@@ -16,7 +16,7 @@ from heliograph.errors import FileFormatError
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.regression import landmarks as sparse
 from heliograph.regression.gaussian_process import Process, append, choose, condition, leave_one_out
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.laid_out import ROUNDING, LaidOut
 from heliograph.regression.landmarks import Landmarks
 from heliograph.regression.neighbours import Neighbours

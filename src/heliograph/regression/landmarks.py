@@ -23,7 +23,7 @@ from heliograph.numerics.chunks import chunks
 from heliograph.numerics.triangular import known_part, leading_cholesky
 from heliograph.regression import bayesian_linear
 from heliograph.regression.incomplete_cholesky import factorise
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.landmark_choice import choose_landmarks, worth
 from heliograph.regression.squared_exponential import LEAST_SIGNAL, Widths, admit, correlations, departs
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from heliograph.numerics.blas_threads import one_blas_thread
 from heliograph.numerics.chunks import chunks
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.squared_exponential import Widths, departs, scaled
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from heliograph.numerics.blas_threads import one_blas_thread
-from heliograph.regression.labels import LabelledRows
+from heliograph.regression.labelled_rows import LabelledRows
 from heliograph.regression.squared_exponential import LEAST_SIGNAL, NOISE_BOUNDS, Widths, start_widths
 
 __all__ = ["fit_widths", "negative_log_evidence"]
