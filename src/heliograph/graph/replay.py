@@ -124,6 +124,13 @@ class Replay:
         self.catch_up()
         return x.node in self._nodes
 
+    def number(self, x: Quantity) -> np.ndarray | None:
+        """What a variable of the user's model is here, if it is a number."""
+        self.catch_up()
+        node = x.node if x.node in self.draft.pinned else self._nodes.get(x.node)
+        value = None if node is None else self.draft.pinned.get(node)
+        return value if value is None or x.index is None else value.reshape(-1)[x.index]
+
     def variable(self, x: Quantity) -> Variable:
         """This model's variable for one of the user's model."""
         self.catch_up()

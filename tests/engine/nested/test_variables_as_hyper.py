@@ -116,3 +116,53 @@ def test_mass_that_ends_where_the_model_is_impossible_is_said():
     assert not posterior.converged
     assert "impossible" in posterior.status
     assert any(issubclass(w.category, hg.AccuracyWarning) for w in said)
+
+
+def test_what_is_read_of_such_a_posterior_against_a_grid():
+    """Marginals of what was computed of numbers, covariances, draws, predictions, likelihoods of the data."""
+    x = np.array([1.0, 2.0, 3.0])
+    model = hg.Model()
+    a, b = model.gaussian("a", 1.0, sd=1.0), model.gaussian("b", 0.5, sd=2.0)
+    tau = model.gamma("tau", 2.0, 1.0)
+    double, precise = 2 * a, 3.0 * tau
+    line = double * model.data("x", x) + b
+    model.gaussian("y", line, precision=precise, observed=Y)
+    posterior = model.infer(integrate=[a, tau], seed=0)
+
+    t, v = np.geomspace(1e-3, 12, 300), np.linspace(-4, 5, 400)[:, None]
+    rest = Y - 2 * v[..., None] * x
+    spread = 1 / (0.25 + 9 * t)  # of b, given both
+    mean = (0.125 + 3 * t * rest.sum(axis=-1)) * spread
+    log_p = (
+        stats.norm.logpdf(v, 1, 1) + stats.gamma.logpdf(t, 2) + stats.norm.logpdf(mean, 0.5, 2) + 0.5 * np.log(spread)
+    )
+    log_p = log_p + stats.norm.logpdf(rest, mean[..., None], 1 / np.sqrt(3 * t[:, None])).sum(axis=-1)
+    p = np.exp(log_p - log_p.max()) * np.gradient(t)
+    p /= p.sum()
+
+    def moments(f, inner=0.0):
+        centre = (p * f).sum()
+        return centre, np.sqrt((p * (inner + (f - centre) ** 2)).sum())
+
+    mean_a, sd_a = moments(v)
+    covariance = (p * (v - mean_a) * mean).sum()
+    for asked, truth in (
+        (double, moments(2 * v)),
+        (precise, moments(3 * t)),
+        (line[1], moments(4 * v + mean, spread)),
+        (a + b, moments(v + mean, spread)),
+    ):
+        assert posterior[asked].mean == pytest.approx(truth[0], abs=0.03 * truth[1])
+        assert posterior[asked].sd == pytest.approx(truth[1], rel=0.03)
+    assert posterior.covariance(a, b) == pytest.approx(covariance, rel=0.03)
+    assert posterior.covariance(double, a) == pytest.approx(2 * sd_a**2, rel=0.03)
+    assert posterior.covariance(double, line[0]) == pytest.approx(2 * covariance + 4 * sd_a**2, rel=0.03)
+    draws = posterior.sample(20_000, seed=0)
+    assert np.cov(draws["a"], draws["b"])[0, 1] == pytest.approx(covariance, rel=0.1)
+    new = moments(8 * v + mean, spread)
+    assert posterior.predict(line, x=[4.0], seed=0).mean[0] == pytest.approx(new[0], abs=0.1 * new[1])
+    assert posterior.predict(line, x=[4.0], seed=0).sd[0] == pytest.approx(new[1], rel=0.1)
+    seen = stats.norm.pdf(Y[:, None, None], 2 * v * x[:, None, None] + mean, np.sqrt(spread + 1 / (3 * t)))
+    pointwise = np.log((p * seen).sum(axis=(1, 2)))
+    np.testing.assert_allclose(posterior.log_likelihood(pointwise=True)["y"], pointwise, atol=0.03)
+    assert posterior.log_likelihood() == pytest.approx(pointwise.sum(), abs=0.05)

@@ -13,10 +13,11 @@ from heliograph.engine.covariances import check_pair
 from heliograph.engine.nested.integrating import Whole
 from heliograph.engine.nested.marginal import Marginal
 from heliograph.engine.nested.points import Point
+from heliograph.engine.nested.reading import at, covariance_of, likelihood_of, number_of
 from heliograph.engine.nested.records import Integration
 from heliograph.engine.nested.shares import Share, shares_of
 from heliograph.engine.posterior import Posterior
-from heliograph.engine.predicting import Prediction, Script, Source, check_draws, joined_predictions, predicted
+from heliograph.engine.predicting import Prediction, Script, Source, check_draws, joined_predictions, predicted, summed
 from heliograph.engine.priors import DRAWS, Priors, correlation_of_draws, lengths_of
 from heliograph.engine.readable import ReadablePosterior, check_model, checked_names
 from heliograph.engine.saving import save_posterior
@@ -76,7 +77,7 @@ class IntegratedPosterior(ReadablePosterior):
     @property
     def best(self) -> Posterior:
         """The posterior at the best of the values that were tried; its standard deviations are too small."""
-        return self._at(max(self._whole.points, key=lambda p: p.log_density))
+        return at(max(self._whole.points, key=lambda p: p.log_density))
 
     # ---- how the runs went --------------------------------------------------------------------------------------
     @property
@@ -113,15 +114,15 @@ class IntegratedPosterior(ReadablePosterior):
         if isinstance(x, Symbol):
             return self._symbol(x)
         if isinstance(x, str):
-            return self._marginal(x) if x in self._values else self._mixed([self._at(p)[x] for p in self._whole.points])
+            return self._marginal(x) if x in self._values else self._mixed([at(p)[x] for p in self._whole.points])
         if not isinstance(x, Variable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ModelError(
                 f"a posterior is asked for a variable, a hyper-parameter or its name, not {type(x).__name__}"
             )
         self._check(x.model.graph, x.name)
-        if x.name in self._values:
-            whole = self._marginal(x.name)
-            return whole if x.index is None else _entries(whole, x.index)
+        number = number_of(self._whole, self._values, x)
+        if number is not None:
+            return Marginal(x.name, number, self._whole.weights)
         return self._mixed([self._read(p, x) for p in self._whole.points])
 
     def _check(self, graph: Graph, name: str) -> None:
@@ -138,14 +139,9 @@ class IntegratedPosterior(ReadablePosterior):
     def _marginal(self, name: str) -> Marginal:
         return Marginal(name, self._values[name], self._whole.weights)
 
-    @staticmethod
-    def _at(point: Point) -> Posterior:
-        assert point.posterior is not None
-        return point.posterior
-
     def _read(self, point: Point, x: Variable) -> Family:
         assert point.model is not None
-        return self._at(point)[point.model.variable(x)]
+        return at(point)[point.model.variable(x)]
 
     def _mixed(self, beliefs: list[Family]) -> Mixture:
         """What EP found at the points, interpolated at the nodes; of long vectors the components, one by one."""
@@ -188,18 +184,11 @@ class IntegratedPosterior(ReadablePosterior):
         check_pair(a, b)
         for x in (a, b):
             self._check(x.model.graph, x.name)
-        inside: list[np.ndarray] = []
-        means: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        for p in self._whole.points:
-            assert p.model is not None
-            left, right = p.model.variable(a), p.model.variable(b)
-            inside.append(self._at(p).covariance(left, right))
-            for found, x in zip(means, (left, right), strict=True):
-                found.append(np.asarray(self._at(p)[x].mean))
-        spread, weights = self._whole.spread, self._whole.weights
-        left, right = (spread @ np.stack([m.reshape(-1) for m in found]) for found in means)
-        between = (left - weights @ left).T @ (weights[:, None] * (right - weights @ right))
-        return np.tensordot(weights @ spread, np.stack(inside), axes=1) + between.reshape(inside[0].shape)
+        return covariance_of(self._whole, lambda x: number_of(self._whole, self._values, x), a, b)
+
+    def log_likelihood(self, pointwise: bool = False) -> Any:
+        """As `Posterior.log_likelihood`; what is expected is so over the hyper-parameters, too."""
+        return summed(likelihood_of(self._whole), pointwise)
 
     def as_prior(self) -> Mapping[str, Family]:
         """The members with the means and variances of the user's unobserved variables by name, for the next batch."""
@@ -244,7 +233,7 @@ class IntegratedPosterior(ReadablePosterior):
         names = list(self) if variables is None else checked_names(variables, list(self))
         parts: list[dict[str, np.ndarray]] = []
         for share in self._shares(rng, check_draws(size)):
-            graph = self._at(share.point).graph
+            graph = at(share.point).graph
             free = [n for n in graph.nodes if n.given and not n.fully_observed]
             draws = self._draw(share, rng, [n.position for n in free], share.n)
             one = {n.name: draws[n.position].reshape(share.n, *n.shape, *draws[n.position].shape[2:]) for n in free}
@@ -258,7 +247,7 @@ class IntegratedPosterior(ReadablePosterior):
         rng = generator_of(seed)
         parts: list[Prediction] = []
         for share in self._shares(rng, check_draws(draws)):
-            source = Source(self._at(share.point).graph, partial(self._draw, share), self._script, share.values)
+            source = Source(at(share.point).graph, partial(self._draw, share), self._script, share.values)
             parts.append(predicted(rng, source, target, data, share.n))
         return joined_predictions(parts)
 
@@ -267,10 +256,13 @@ class IntegratedPosterior(ReadablePosterior):
 
     def _draw(self, share: Share, rng: np.random.Generator, nodes: Sequence[int], n: int) -> dict[int, np.ndarray]:
         """Draws of the nearest run, moved to the means and sds that the beliefs have at these values of the hyper-parameters."""
-        run = self._at(share.point)
+        run = at(share.point)
         draws = run.source().draw(rng, nodes, n)
         for k in nodes:
             node = run.graph.nodes[k]
+            if node.name in share.values:  # a number here, which the run does not look at
+                draws[k] = np.broadcast_to(np.reshape(share.values[node.name], draws[k].shape[1:]), draws[k].shape)
+                continue
             if not node.family.gaussian or not node.given or node.fully_observed:
                 continue
             mixed, here = self._kept(node.name), run[node.name]
@@ -289,8 +281,3 @@ class IntegratedPosterior(ReadablePosterior):
 
     def __repr__(self) -> str:
         return f"IntegratedPosterior({', '.join(self._values)} integrated over {self.integration.n_evaluations} evaluations)"
-
-
-def _entries(whole: Marginal, index: np.ndarray) -> Marginal:
-    flat = whole.values.reshape(len(whole.weights), -1)
-    return Marginal(whole.name, flat[:, index], whole.weights)
