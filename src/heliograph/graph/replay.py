@@ -76,7 +76,8 @@ class Replay:
                     made = applied(self.draft, call.function, args, kwargs)
                 self.draft.tape.append(call)
                 if call.made is not None and isinstance(made, np.ndarray):
-                    self.draft.pinned[call.made.node] = made
+                    if call.made.node not in self._nodes:  # entries of a variable are known where it is
+                        self.draft.pinned[call.made.node] = made
                 elif call.made is not None:
                     if made.index is None and made.name in self._fixed:
                         self.draft.pinned[made.node] = np.asarray(self.draft.values[made.name])

@@ -56,6 +56,19 @@ def test_operators_take_a_gaussian_that_is_integrated_over(text):
     assert posterior.log_evidence == pytest.approx(evidence, abs=0.03)
 
 
+def test_entries_of_a_variable_that_is_integrated_over_are_told_apart():
+    model = hg.Model()
+    w = model.gaussian("w", [0.5, -1.0], sd=1.0)
+    later, first = w[1], w[0]
+    model.gaussian("y", 2 * first - later, sd=0.5, observed=2.0)
+    model.gaussian("z", first + w[np.array([1, 0])], sd=0.5, observed=[0.0, 1.0])
+    posterior, exact = model.infer(integrate=[w]), model.infer()
+    np.testing.assert_allclose(posterior[w].mean, exact[w].mean, atol=0.01)
+    np.testing.assert_allclose(posterior[w].sd, exact[w].sd, rtol=0.02)
+    np.testing.assert_allclose(posterior[w.T[1]].mean, exact[w[1]].mean, atol=0.01)
+    assert posterior.log_evidence == pytest.approx(exact.log_evidence, abs=0.01)
+
+
 def walk(spreads, weight=1.0, y=None):
     """The log density of a walk from N(0, 1), seen with noise of variance .09."""
     n = len(spreads) + 1
