@@ -142,7 +142,9 @@ def test_two_separated_modes_are_both_integrated(gap, share, narrow):
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_error_estimate_is_of_the_size_of_the_error(d):
-    least = np.array([5e-4, 2e-3, 2e-3])  # what is below these counts as these
+    least = np.array(
+        [2e-3, 3e-3, 4e-3]
+    )  # a fifth of what an integration may be off by: what is below these counts as these
     ratios = []
     for seed in range(900, 912):
         rng = np.random.default_rng(seed)
@@ -154,7 +156,7 @@ def test_the_error_estimate_is_of_the_size_of_the_error(d):
         error = [abs(whole.log_mass), np.abs((found - mean) / sd).max(), np.abs(spread / sd - 1).max()]
         ratios.append(np.log(np.maximum(estimated_error(whole), least) / np.maximum(error, least)))
     within = (np.abs(ratios) < np.log(3.0)).mean()
-    assert within > 0.75
+    assert within > 0.94
     assert np.abs(np.median(ratios, axis=0)).max() < np.log(3.0)
 
 
@@ -302,3 +304,19 @@ def test_what_the_prior_leaves_does_not_turn_upwards_beyond_the_places():
     bound = integrate(slow, places, 1.0, lambda z: -0.5 * (z**2).sum(axis=1))
     assert bound.log_mass < free.log_mass - 0.3
     assert (bound.weights @ (bound.z**2).sum(axis=1)) < 8.0 < (free.weights @ (free.z**2).sum(axis=1))
+
+
+def test_two_dimensions_take_25_points_at_the_most():
+    """Two scales of which either may be zero, with a long ridge towards both: the estimate says what the last of them costs."""
+
+    def log_density(u):
+        a, b = np.exp(u)
+        return float(u.sum() - 0.5 * (a**2 + b**2) - 6.0 * np.log(0.3 + a**2 + b**2) - 3.0 / (0.3 + a**2 + b**2))
+
+    known = Known(log_density, 2)
+    whole = explore(known)
+    axis = np.linspace(-9.0, 3.0, 601)
+    grid = np.stack([g.reshape(-1) for g in np.meshgrid(axis, axis)], axis=1)
+    exact = np.log(np.exp([log_density(u) for u in grid]).sum() * (axis[1] - axis[0]) ** 2)
+    assert known.effort.n_evaluations <= 28  # two beside the modes that are found
+    assert abs(whole.log_mass - exact) < 3.0 * max(estimated_error(whole).log_evidence, 2e-3)

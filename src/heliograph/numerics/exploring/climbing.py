@@ -11,7 +11,7 @@ __all__ = ["Evaluated", "Frame", "Peak", "climb", "whiten"]
 
 _ENOUGH = 0.02  # nats per dimension that the quadratic model still promises, below which a climb ends
 _MOST = 40  # steps
-_LONGEST = 1.5  # widths of the prior that one step may go in any coordinate
+_LONGEST = 1.0  # widths of the prior that one step may go in any coordinate; farther ones often passed the mode
 _FIRST = 0.5  # and the first step, when nothing is known of the curvature
 _SHORTEST = 1e-3  # of a step, below which a line search gives up
 _FARTHEST = 0.7  # widths of the prior that a look at the curvature goes in any coordinate

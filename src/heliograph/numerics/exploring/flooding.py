@@ -21,8 +21,9 @@ _WEIGHED = 3  # dimensions up to which tails are followed far; in more that take
 # whitened distance from a place, within which a point that is known takes its part: chosen, with how far a look at the curvature
 # goes, on random densities and stochastic volatility, for the fewest points of the same accuracy
 _CLOSE = 0.45
-# with so many points a little more is left beyond: chosen on counts in classes in schools, whose tails took 29 evaluations
-_MANY, _FRONT_OF_MANY = 13, 0.03
+# in two dimensions more is left beyond when so many points are known, climbs included: chosen for 25 evaluations at the most on
+# counts in classes in schools, whose tails took 30; `p.integration.error` says what it costs
+_LEFT = ((22, 0.03), (25, 0.1))
 _ENOUGH = 0.9  # of that share, below which a round brings the front as it was expected; what is new comes on top (chosen with it)
 _UNSURE = 0.3  # nats: standard deviation of the surrogate at a place, below which it need not be evaluated for its mass
 # density over that at the mode times the squared distance, above which a place on an axis is evaluated in any case, in more than
@@ -97,7 +98,7 @@ def flood(
         if d <= _WEIGHED:
             promise = promise * _weight(log_size(frame.at(places)))
         share = float(promise.sum() / (promise.sum() + mass)) if len(front) else 0.0
-        enough = _FRONT[d] if len(reached) < _MANY else max(_FRONT[d], _FRONT_OF_MANY)
+        enough, more = _enough(d, len({*map(id, others), *map(id, reached.values())}))
         ended = share <= enough
         chosen = [front[k] for k in _arms(places, promise)] if ended and d > _WEIGHED else []
         if (ended and not chosen) or len(reached) >= most or late():
@@ -107,13 +108,22 @@ def flood(
             rest = (promise.sum() - np.cumsum(promise[order])) / (promise.sum() + mass)
             order = order[: min(_ROUND, most - len(reached), 1 + int(np.sum(rest > _ENOUGH * _FRONT[d])))]
             chosen = [front[k] for k in order if promise[k] > 0.1 * _FRONT[d] * (mass + promise.sum()) / d]
-            chosen = chosen or [front[int(order[0])]]
+            chosen = chosen[:more] or [front[int(order[0])]]
         free = [e for e in others if not any(e is r for r in reached.values())]
         near = [_snapped(frame, h * np.array(p, dtype=float), free) for p in chosen]
         found = iter(
             evaluate([frame.at(h * np.array(p, dtype=float)) for p, e in zip(chosen, near, strict=True) if e is None])
         )
         reached.update({p: next(found) if e is None else e for p, e in zip(chosen, near, strict=True)})
+
+
+def _enough(d: int, n_known: int) -> tuple[float, int]:
+    """The share of the mass that may be left beyond, and how many points may come before it is another."""
+    if d != 2:
+        return _FRONT[d], _ROUND
+    shares = [_FRONT[d], *(share for n, share in _LEFT if n_known >= n)]
+    ahead = [n - n_known for n, _ in _LEFT if n_known < n]
+    return shares[-1], min([_ROUND, *ahead])
 
 
 def _arms(places: np.ndarray, promise: np.ndarray) -> np.ndarray:
