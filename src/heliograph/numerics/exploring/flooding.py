@@ -21,9 +21,9 @@ _WEIGHED = 3  # dimensions up to which tails are followed far; in more that take
 # whitened distance from a place, within which a point that is known takes its part: chosen, with how far a look at the curvature
 # goes, on random densities and stochastic volatility, for the fewest points of the same accuracy
 _CLOSE = 0.45
-# in two dimensions more is left beyond when so many points are known, climbs included: chosen for 25 evaluations at the most on
+# in two dimensions more is left beyond when so many points are known, climbs included: chosen for 25 evaluations at the most of
 # counts in classes in schools, whose tails took 30; `p.integration.error` says what it costs
-_LEFT = ((22, 0.03), (25, 0.1))
+_LEFT = ((22, 0.03), (25, 0.05))
 _ENOUGH = 0.9  # of that share, below which a round brings the front as it was expected; what is new comes on top (chosen with it)
 _UNSURE = 0.3  # nats: standard deviation of the surrogate at a place, below which it need not be evaluated for its mass
 # density over that at the mode times the squared distance, above which a place on an axis is evaluated in any case, in more than
