@@ -60,13 +60,16 @@ class Sizes:
     def at(self, points: Sequence[Ran], metric: np.ndarray, u: np.ndarray) -> np.ndarray:
         """``log`` of how much more than at the best of these points a place ``(..., d)`` counts, 0 or more."""
         best = max(points, key=lambda p: p.log_density)
+        sizes = log_sizes(self._hypers, best.u, metric, u)
+        if len(best.u) == 1 and self._hypers[0].prior.positive:  # whose tail counts by its distance, which is enough
+            return sizes
         use = [p for p in points if p.log_density > best.log_density - _HOLDS]
         for p in use:
             if p not in self._log_variances and p.posterior is not None and p.graph is not None:
                 self._log_variances[p] = log_variances(p.posterior, p.graph)
         logs, at = [self._log_variances[p] for p in use], np.array([p.u for p in use])
         widths = log_widths(logs, at, use.index(best), metric, u)
-        return np.maximum(log_sizes(self._hypers, best.u, metric, u), widths)
+        return np.maximum(sizes, widths)
 
 
 def log_sizes(hypers: Sequence[Hyper], best: np.ndarray, metric: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ __all__ = ["Evaluated", "Frame", "Peak", "climb", "whiten"]
 
 _ENOUGH = 0.02  # nats per dimension that the quadratic model still promises, below which a climb ends
 _MOST = 40  # steps
-_LONGEST = 1.0  # widths of the prior that one step may go in any coordinate; farther ones often passed the mode
+# widths of the prior that one step may go in any coordinate: alone, and of several, where longer ones often passed the mode
+_LONGEST = (1.5, 1.0)
 _FIRST = 0.5  # and the first step, when nothing is known of the curvature
 _SHORTEST = 1e-3  # of a step, below which a line search gives up
 _FARTHEST = 0.7  # widths of the prior that a look at the curvature goes in any coordinate
@@ -112,7 +113,7 @@ def climb(
             return Peak(here, inverse, step)
         if not fresh and slope @ inverse @ slope < enough * len(width):
             return Peak(here, inverse, step)
-        there = _search(evaluate, here, inverse @ slope, (_FIRST if fresh else _LONGEST) * width)
+        there = _search(evaluate, here, inverse @ slope, (_FIRST if fresh else _LONGEST[len(width) > 1]) * width)
         moved, turned = there.u - here.u, here.gradient - there.gradient
         if there is here or not np.isfinite(there.log_density):
             return Peak(here, inverse, step)
