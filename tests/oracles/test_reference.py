@@ -283,6 +283,37 @@ def test_needles_modes_cliffs_and_poles_are_seen_or_doubted(name):
     assert n_sure > (10 if name == "step" else 40)
 
 
+@pytest.mark.parametrize("name", ["abs", "square", "relu", "relu to the left", "sinc"])
+def test_a_kink_or_a_turn_is_no_jump(name):
+    """Steps of which the next alone is small: cells were cut around them as around a jump, and the rest left coarse."""
+    f = {"relu to the left": lambda z: np.maximum(-z, 0.0), "sinc": np.sinc}.get(name, WILD.get(name))
+    rng, n = np.random.default_rng(13), 80
+    m, v = rng.normal(size=n), np.exp(rng.uniform(np.log(0.1), np.log(1.0), n))
+    y = f(rng.normal(m, np.sqrt(v))) + 0.3 * rng.standard_normal(n)
+    sampler = sampler_of(lambda z: f(z), Gaussian, name="turning")
+    incoming = {"z": Gaussian(m, v), "out": Gaussian(y, np.full(n, 0.09))}
+    found = reference_of(sampler)(rng, incoming, "z")
+    assert (found.sure < 1e-6).all()  # an eighth of those of |z|, and a third of z^2, were in doubt
+    z = m[:, None] + np.sqrt(v)[:, None] * np.linspace(-8, 8, 20_001)
+    log_w = -0.5 * (z - m[:, None]) ** 2 / v[:, None] - 0.5 * (f(z) - y[:, None]) ** 2 / 0.09
+    w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+    mean, variance = moments(z, w / w.sum(axis=1, keepdims=True))
+    assert Gaussian(mean, variance).kl(Gaussian(*found.moments)).max() < 1e-6
+
+
+def test_poles_close_to_a_node_are_seen():
+    m, v, y, vo = np.array([[2.614, 0.648, -27.781, 0.208], [-1.592, 0.643, 20.838, 0.176]]).T
+    incoming = {"z": Gaussian(m, v), "out": Gaussian(y, vo)}
+    sampler = sampler_of(lambda z: np.tan(z), Gaussian, name="tan")
+    found = reference_of(sampler)(np.random.default_rng(0), incoming, "z")
+    z = m[:, None] + np.sqrt(v)[:, None] * np.linspace(-9, 9, 1_000_001)
+    log_w = -0.5 * (z - m[:, None]) ** 2 / v[:, None] - 0.5 * (np.tan(z) - y[:, None]) ** 2 / vo[:, None]
+    w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+    mean, variance = moments(z, w / w.sum(axis=1, keepdims=True))
+    kl = Gaussian(mean, variance).kl(Gaussian(*found.moments))
+    assert (kl < 20 * found.doubt + 1e-6).all(), (kl, found.doubt)
+
+
 def test_rounded_and_clipped_readings_are_summed_edge_by_edge():
     reader = sampler_of(lambda z: np.round(np.clip(2.0 * z, -1.5, 2.5), 1), Gaussian)
     rng = np.random.default_rng(4)

@@ -179,12 +179,17 @@ def _reached(
         size = np.abs(step)
         sign = np.where(size > _FLAT * size.max(axis=0), np.sign(step), 0.0)
         near = np.zeros_like(size)
-        near[1:], near[:-1] = size[:-1], np.maximum(near[:-1], size[1:])
+        near[1:] = size[:-1]
+        near[:-1] = np.maximum(near[:-1], size[1:])
         turns = np.zeros(size.shape, dtype=bool)
         opposed = sign[1:] * sign[:-1] < 0
-        turns[1:], turns[:-1] = opposed, turns[:-1] | opposed
+        turns[1:] = opposed
+        turns[:-1] |= opposed
+        # a pole close to a node is passed by two large steps, of which one goes back
+        back = np.zeros(size.shape, dtype=bool)
+        back[1:-1] = opposed[1:] & opposed[:-1] & (size[1:-1] > _JUMP * np.minimum(size[2:], size[:-2]))
         # by a part of the steps beside where it turns, and over a pole by far more than its own
-        jump = size > _JUMP * near
+        jump = (size > _JUMP * near) | back
         reach = np.where(jump, _POLE * size, np.where(turns, _TURN * near, 0.0))
         low, high = np.minimum(value[1:], value[:-1]) - reach, np.maximum(value[1:], value[:-1]) + reach
         mode = out.peak()[0]  # NaN where there is none
@@ -246,10 +251,11 @@ def sum_up(line: Line, seen: Seen, to: str | None) -> Sums:
     return Sums(w, top + np.log(total), moved, variance, doubt, hidden, edges)
 
 
-def aliased(line: Line, seen: Seen) -> np.ndarray:
+def aliased(line: Line, seen: Seen) -> tuple[np.ndarray, Seen]:
     """Rows ``(n,)`` bool whose output, at a few places between the nodes, is not what a cubic through these foretells.
 
-    A wave faster than the nodes can look slow and smooth at every one of them.
+    A wave faster than the nodes can look slow and smooth at every one of them. Any cell of such a row may hold what the
+    output says anywhere: this is what `Seen` then says of it.
     """
     n = len(line.mean)
     first = np.clip(np.argmax(seen.log_mass, axis=0) + _LOOKED[:, None], 1, len(seen.nodes) - 3)
@@ -260,7 +266,14 @@ def aliased(line: Line, seen: Seen) -> np.ndarray:
         foretold = sum(c * a for c, a in zip(_CUBIC, around, strict=True))
         spread = np.maximum.reduce(around) - np.minimum.reduce(around)
         off = ~(np.abs(value - foretold) <= _OFF * spread + _FLAT * np.abs(foretold))
-    return off.any(axis=0) if n else np.zeros(0, dtype=bool)
+    rows = np.flatnonzero(off.any(axis=0)) if n else np.zeros(0, dtype=int)
+    if len(rows):
+        some, out, mode = line.some(rows), line.out.some(rows), line.out.peak()[0][rows]
+        low, high = seen.value[:, rows].min(axis=0), seen.value[:, rows].max(axis=0)
+        places = np.stack([low, high, np.where(np.isfinite(mode), np.clip(mode, low, high), low)])
+        held = some.log_cavity(some.mean + some.sd * seen.nodes[:, rows]) + np.log(seen.width[:, rows])
+        seen.most[:, rows] = np.maximum(seen.most[:, rows], held + out.log_message(places).max(axis=0))
+    return np.isin(np.arange(n), rows), seen
 
 
 def _turning(value: np.ndarray, w: np.ndarray) -> np.ndarray:

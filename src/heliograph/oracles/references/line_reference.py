@@ -28,7 +28,8 @@ def one_unknown(question: Question) -> Reference:
     seen = look_wide(line)
     sums = sum_up(line, seen, to)
     moments, log_z = _read(line, seen, sums, to)
-    sums = sums._replace(doubt=np.where(aliased(line, seen), 1.0, sums.doubt))
+    wild, seen = aliased(line, seen)
+    sums = sums._replace(doubt=np.where(wild, 1.0, sums.doubt))
     doubt = np.minimum(sums.doubt + sums.hidden, 1.0)
     left = np.flatnonzero(doubt > ROUGH[0])
     if len(left):
