@@ -122,6 +122,7 @@ def test_a_hyper_parameter_decides_which_bound_is_the_tightest() -> None:
     at = np.linspace(0.0, 2.0, 4001)
     p = stats.norm.sf(np.maximum(at, 1.0))
     posterior = model.infer()
-    assert posterior.log_evidence == pytest.approx(np.log(np.trapezoid(p, at) / 2.0), abs=5e-3)
-    # the density has a kink at 1, which the lattice of values rounds off: .02 of its standard deviation of .48
+    # The density has a kink at 1, which any lattice of values rounds off, by up to .02 of its standard deviation of .48. What is
+    # tested is which bound counts: with either of the two alone, the evidence is off by .3 and more.
+    assert posterior.log_evidence == pytest.approx(np.log(np.trapezoid(p, at) / 2.0), abs=1e-2)
     assert float(posterior[bound].mean) == pytest.approx((at * p).sum() / p.sum(), abs=0.012)
