@@ -114,7 +114,11 @@ def test_tables_that_are_too_large_are_refused_before_they_are_made():
         make_plan(np.full(n, 3), scopes)
 
 
-@pytest.mark.parametrize(("n", "k"), [(2, 20), (3, 17), (60, 20), (301, 9), (40, 33)])
+# from 64 variables on, a chain in its order has a plan of its own: every length of its ends
+@pytest.mark.parametrize(
+    ("n", "k"),
+    [(2, 20), (3, 17), (60, 20), (301, 9), (40, 33), (70, 33), *((n, 3) for n in (*range(64, 73), 127, 128, 129))],
+)
 def test_a_chain_of_many_categories_takes_few_rounds_and_equals_a_forward_backward_loop(n, k):
     """Twenty categories: the sum over an inner state is a product of matrices, and every second state goes at once."""
     rng = np.random.default_rng(n + k)

@@ -223,13 +223,15 @@ def check_plate(graph: Graph, plate: Plate | None) -> None:
 def _largest(table: np.ndarray, values: list[np.ndarray | None]) -> np.ndarray:
     """The largest entry of each table where its axes have these values, NaN leaving an axis open."""
     for value in reversed(values):  # the last axis first
-        best = table.max(axis=-1)
         if value is None:
-            table = best
+            table = table.max(axis=-1)
             continue
-        at = np.where(np.isnan(value), 0, value).astype(int).reshape(-1, *(1,) * (table.ndim - 1))
+        open_ = np.isnan(value)
+        at = np.where(open_, 0, value).astype(int).reshape(-1, *(1,) * (table.ndim - 1))
         found = np.take_along_axis(table, at, axis=-1)[..., 0]
-        table = np.where(np.isnan(value).reshape(-1, *(1,) * (found.ndim - 1)), best, found)
+        if open_.any():
+            found = np.where(open_.reshape(-1, *(1,) * (found.ndim - 1)), table.max(axis=-1), found)
+        table = found
     return table
 
 

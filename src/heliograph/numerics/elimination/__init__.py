@@ -4,7 +4,8 @@
 that share no table are eliminated in one round, so that a chain of n variables needs about log2(n) rounds of batched work.
 """
 
-from heliograph.numerics.elimination.plan import Group, Part, Plan, TooManyConfigurationsError, make_plan
+from heliograph.numerics.elimination.plan import TooManyConfigurationsError, make_plan
+from heliograph.numerics.elimination.records import Group, Part, Plan
 from heliograph.numerics.elimination.solve import Marginals, solve, solve_in_logs
 
 __all__ = [
