@@ -20,6 +20,7 @@ from heliograph.families import Family, Gaussian, MultivariateGaussian
 
 __all__ = ["Dot", "dot_backward", "dot_forward"]
 
+_COLUMNS = 8  # of x, from which on one triangle of a symmetric product is computed from roots of precisions
 _CHUNK_BYTES = 2**18  # one chunk of rows and one temporary of its size fit in a second-level cache
 
 
@@ -123,10 +124,16 @@ def dot_backward(x: Any, shift: np.ndarray, precision: np.ndarray) -> tuple[np.n
     x = _as_rows(x)
     d = x.shape[1]
     shift, precision = np.asarray(shift, dtype=float), np.asarray(precision, dtype=float)
+    # a few columns are not worth a root, whose square is not the number itself to the last bit
+    proper = d >= _COLUMNS and bool(precision.min(initial=0.0) >= 0.0)
     if isinstance(x, np.ndarray) and len(x) <= _rows_per_chunk(d):
+        if proper:  # NumPy sees the transpose and computes one triangle only
+            half = x * np.sqrt(precision)[:, None]
+            return shift @ x, half.T @ half
         total = (x * precision[:, None]).T @ x
         return shift @ x, 0.5 * (total + total.T)
     total_shift, total = np.zeros(d), np.zeros((d, d))
+    root = np.sqrt(precision) if proper else precision
     work = np.empty((_rows_per_chunk(d), d))
     for rows, part in _chunks(x):
         total_shift += part.T @ shift[rows]
@@ -138,8 +145,8 @@ def dot_backward(x: Any, shift: np.ndarray, precision: np.ndarray) -> tuple[np.n
             gram = (part.T @ scaled).tocoo()
             total[gram.coords[0], gram.coords[1]] += gram.data  # the entries of a product are distinct
         else:
-            scaled = np.multiply(part, precision[rows, None], out=work[: part.shape[0]])
-            total += part.T @ scaled
+            scaled = np.multiply(part, root[rows, None], out=work[: part.shape[0]])
+            total += (scaled if proper else part).T @ scaled
     return total_shift, 0.5 * (total + total.T)
 
 
