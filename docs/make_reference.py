@@ -59,7 +59,7 @@ INTERNAL = {
             "ask", "begins", "belief", "calibration", "check_port", "child", "children", "data_ranks", "depends", "draw",
             "evaluate", "families", "forget", "how", "ignores_own", "learns", "log_z", "log_z_slopes", "mean_field", "name",
             "exact_given", "operator", "parts",
-            "ports", "powers", "send", "joined",
+            "ports", "powers", "rough_site", "send", "smooth", "joined",
         )
     ),
     *(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heliograph.families import Family
+from heliograph.families import Family, MultivariateGaussian
 from heliograph.numerics.least_squares import least_squares
 
 __all__ = ["Heading", "distance_ahead"]
@@ -107,7 +107,15 @@ def _moments(beliefs: Sequence[Family]) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances on the chart, one belief after the other: of single numbers all at once."""
     last = beliefs[-1]
     if any(last.ranks) or any(b.point is not None for b in beliefs):
-        mean, variance = zip(*(b.chart_moments() for b in beliefs), strict=True)
+        mean, variance = zip(*map(_chart_moments, beliefs), strict=True)
         return np.array(mean), np.array(variance)
     naturals = tuple(np.array(parts) for parts in zip(*(b.naturals for b in beliefs), strict=True))
     return last.from_naturals(naturals).chart_moments()
+
+
+def _chart_moments(belief: Family) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance on the chart; of vectors without their covariances."""
+    if not isinstance(belief, MultivariateGaussian) or belief.point is not None or not belief.proper.all():
+        return belief.chart_moments()
+    half = belief.whitener()
+    return belief.mean, (half * half).sum(axis=-2)

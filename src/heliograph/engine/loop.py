@@ -62,7 +62,7 @@ def steps(model: Builder, options: StepOptions) -> Iterator[Step]:
     if has_gates(model):
         raise ModelError("steps shows one run, and this model has gates, with a run for every branch: use infer")
     run = _checked_run(model, options)
-    return (Step(run.posterior(info, converged), info) for info, converged in run.sweeps())
+    return (Step(run.posterior(info, converged), info) for info, converged in run.sweeps(every=True))
 
 
 @with_options(InferOptions)

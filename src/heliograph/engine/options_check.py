@@ -12,7 +12,7 @@ from heliograph.engine.posterior import Posterior
 from heliograph.engine.properness import POLICIES
 from heliograph.errors import ModelError
 from heliograph.factors.black_box import oracle_named
-from heliograph.numerics.checks import generator_of, in_words
+from heliograph.numerics.checks import check_seed, in_words
 from heliograph.operators.registry import make_operator, operator_names
 
 __all__ = ["check_options"]
@@ -61,7 +61,7 @@ def _check_numbers(damping: object, power: object, tolerance: object, max_sweeps
         raise ModelError(f"tolerance must be 0 or more nats, not {in_words(tolerance)}")
     if not (_is_whole(max_sweeps) and max_sweeps >= 1):
         raise ModelError(f"max_sweeps must be a whole number of 1 or more, not {in_words(max_sweeps)}")
-    generator_of(seed)
+    check_seed(seed)
 
 
 def _check_objects(stop: object, executor: object) -> None:

@@ -14,13 +14,14 @@ one sweep: what a formula sends to such an entry is shortened, and a sweep in wh
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from heliograph.families import Beta, Dirichlet, Family, Gamma, Gaussian, MultivariateGaussian
 
-__all__ = ["POLICIES", "PolicyResult", "allowed_step", "apply_policy", "lowers"]
+__all__ = ["POLICIES", "PolicyResult", "allowed_step", "apply_policy", "keeps_enough", "lowers"]
 
 POLICIES = ("auto", "keep mean", "allow", "skip")
 
@@ -81,6 +82,14 @@ def lowers(new: Family, old: Family) -> bool:
     return any((new.naturals[k] < old.naturals[k]).any() for k, _ in _STRENGTHS.get(type(new), ()))
 
 
+def keeps_enough(new: np.ndarray, old: np.ndarray, rest: np.ndarray) -> bool:
+    """Return whether beliefs that hear Gaussian messages of these precisions besides a `rest` certainly keep a quarter of theirs.
+
+    They do where the messages themselves keep as much, and no rest is improper.
+    """
+    return bool(rest.min(initial=0.0) >= 0.0 and (new >= _LEAST_KEPT * old).all())
+
+
 def allowed_step(before: Family, now: Family, after: Family) -> np.ndarray | None:
     """How far each entry may go from `now` to `after`, so that it keeps a quarter of its precision; None: all the way.
 
@@ -117,8 +126,7 @@ def _all_proper_gaussians(message: Family) -> bool:
     if not isinstance(message, Gaussian) or message.point is not None:
         return False
     shift, precision = message.naturals
-    lowest = precision.min(initial=np.inf)
-    return bool(lowest >= 0 and np.isfinite(precision.sum()) and np.isfinite(shift.sum()))
+    return precision.min(initial=np.inf) >= 0 and math.isfinite(precision.sum()) and math.isfinite(shift.sum())
 
 
 def _keep_mean_within(new: Family, cavity: Family, improper: np.ndarray, error: np.ndarray | None) -> Family:

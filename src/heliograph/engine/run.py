@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count, pairwise
-from time import monotonic, perf_counter
+from itertools import count
+from time import perf_counter
 
 import numpy as np
 
 from heliograph.engine.acceleration import Jumps
+from heliograph.engine.array_start import Early
 from heliograph.engine.breaking_ties import break_ties
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.convergence import Motion, drifting, motion, still_to_go
 from heliograph.engine.evidence import log_evidence
+from heliograph.engine.for_boxes import for_boxes
 from heliograph.engine.heading import Heading
 from heliograph.engine.merging import copied
 from heliograph.engine.options import StepOptions
@@ -20,21 +22,18 @@ from heliograph.engine.pace import Pace, Retreat
 from heliograph.engine.plates import Counts, Exchange
 from heliograph.engine.posterior import Posterior
 from heliograph.engine.properness import allowed_step
-from heliograph.engine.schedule import tied_plates
+from heliograph.engine.schedule import tied_plates, visits_of
 from heliograph.engine.starting import start as start_messages
 from heliograph.engine.status import judged_by_audits, status
 from heliograph.engine.stopping import InVain
 from heliograph.engine.sweep_info import AHEAD, SweepInfo
 from heliograph.engine.tables import Snapshot, Tables
 from heliograph.engine.trace import Trace
-from heliograph.factors.black_box import RunOptions
 from heliograph.families import Family
-from heliograph.graph.shared import shared_by_factor
 from heliograph.numerics.blas_threads import one_blas_thread
 
 __all__ = ["Run"]
 
-_ASKING = 0.8  # of the time of a run, during which oracles are asked: the rest is for sweeps that converge
 _AT_REST = 5  # sweeps without change in which some messages could not be computed: they never will be
 _VISITS = 50  # groups of elements, at the least, after each of which blocks are solved in the sequential schedule
 _VISITS_COST = 1e9  # operations that may be spent on them in a sweep before elements are visited in groups
@@ -59,7 +58,9 @@ class Run:
         if warm is not None:
             self.tables.restore(warm, copy=True)
         self._rng = options.generator()
-        self._exchange = Exchange(self.tables, options.improper, options.power, self._learning(compared))
+        self._exchange = Exchange(
+            self.tables, options.improper, options.power, for_boxes(options, compiled, self._rng, compared)
+        )
         self._sequential = options.schedule == "sequential"
         self._tied = tied_plates(compiled.graph, compiled.schedule.sweep) if self._sequential else ()
         self._pace = Pace(options.damping)
@@ -80,27 +81,18 @@ class Run:
         self._older: list[Family] | None = None  # and after the one before it
         self._last: Motion | None = None  # between these two
         self._judged: list[Family] = []  # and after the last one by which the step was judged
+        self._clock = 0.0  # when the sweep began
+        self._enough = False  # the stopping rule held after a sweep of the start
         self._at_rest = 0  # sweeps in a row that moved nothing and could not send everything
 
-    def _learning(self, compared: bool) -> RunOptions:
-        """The settings of the run as black boxes need them."""
-        options, compiled = self.options, self.compiled
-        return RunOptions(
-            rng=self._rng,
-            operator=options.operator,
-            oracle=options.oracle,
-            tolerance=options.tolerance,
-            executor=options.executor,
-            deadline=np.inf if options.seconds is None else monotonic() + _ASKING * options.seconds,
-            n_factors=compiled.n_learned,
-            compared=compared,
-            shared=shared_by_factor(compiled.graph, compiled.learning_plates),
-        )
-
     # ---- the loop -----------------------------------------------------------------------------------------------
-    def sweeps(self) -> Iterator[tuple[SweepInfo, bool]]:
-        """Yield the record of every sweep, and whether the beliefs have settled when it is the last."""
-        start = perf_counter()
+    def sweeps(self, every: bool = False) -> Iterator[tuple[SweepInfo, bool]]:
+        """Yield the record of a sweep, and whether the beliefs have settled when it is the last.
+
+        The first sweeps may be made on arrays by the start: these are counted and traced, and not yielded. With `every` there
+        are none.
+        """
+        start = self._clock = perf_counter()
         for task in self.compiled.schedule.once:
             self.compiled.send(self._exchange, task)
         for plate in self.compiled.plates:
@@ -114,15 +106,31 @@ class Run:
         if self._sequential:
             self.tables.own()
         if not self._warm:
-            start_messages(self.compiled, self._exchange)
+            plain = self._pace.adaptive and not self._sequential and self._exchange.policy == "auto" and not every
+            start_messages(self.compiled, self._exchange, Early(self._limit, self._note_early) if plain else None)
         self._before = self._judged = self._beliefs()
-        self._heading.restart(self._before)
-        for sweep in count(1):
-            info, last = self._sweep(sweep, start)
+        self._heading.note(self._before)
+        if self._enough:
+            yield self.trace.sweeps[-1], False
+            return
+        for sweep in count(1 + len(self.trace.sweeps)):
+            info, last = self._sweep(sweep, self._clock)
             yield info, last and info.settled(self._limit)
             if last:
                 return
-            start = perf_counter()
+            self._clock = perf_counter()
+
+    def _note_early(self, before: list[Family], after: list[Family], moved: Motion) -> bool:
+        """Count a sweep that the start made on arrays; return whether the run is to end with it."""
+        self._older, self._last = before, moved
+        self._heading.note(before)
+        self._exchange.counts.n_messages = sum(self.tables.sent[task].size for task in self.compiled.schedule.sweep)
+        info = self._info(1 + len(self.trace.sweeps), moved, moved.change, np.inf, self._clock)
+        self._jumps.note(before, after, self.tables, self._pace.step, info, moved.nats)
+        self.trace.sweeps.append(info)
+        self._clock = perf_counter()
+        self._enough = self._rule(info)
+        return self._enough
 
     def _sweep(self, sweep: int, start: float) -> tuple[SweepInfo, bool]:
         """Send every message of the loop once, undo it if a belief broke, and decide whether to stop."""
@@ -205,7 +213,7 @@ class Run:
         forwards = sweep % 2 == 1  # forwards, then backwards: two sweeps are exact on a chain
         blocks = compiled.joint_tasks
         for group in self._tied if forwards else self._tied[::-1]:
-            visits = _visits(group.size, self._most_visits)
+            visits = visits_of(group.size, self._most_visits)
             for rows in visits if forwards else visits[::-1]:
                 for task in group.tasks:
                     compiled.send(exchange, task, damping, rows)
@@ -243,11 +251,10 @@ class Run:
             sweep, change, moved.moving, self._pace.damping, moved.broken, c.n_messages, c.n_improper, c.n_skipped,
             c.n_failed, c.n_asked, c.n_evaluations, c.noise, perf_counter() - start, c.seconds_oracle, c.seconds_learning,
             c.seconds_prediction, to_go, len(self._exchange.unsent), self.options.tolerance,
-            n_shortened=c.n_shortened,
+            n_shortened=c.n_shortened, in_vain=self._in_vain.note(change, c.n_asked),
         )  # fmt: skip
         if c.noise and self._pace.stalled >= _HIDDEN and change <= info.noise_floor:
             info = info._replace(hidden=not info.settled(self._limit))
-        info = info._replace(in_vain=self._in_vain.note(change, c.n_asked))
         return info
 
     # ---- reading ------------------------------------------------------------------------------------------------
@@ -270,9 +277,3 @@ class Run:
             estimate = self._exchange.learning.error_estimate()
             converged, words = judged_by_audits(audits, estimate, self.options.tolerance)
         return Posterior(self.compiled, exchange, self.trace, converged, words, estimate)
-
-
-def _visits(size: int, most: int) -> list[slice]:
-    """The elements of tied plates in their order: one at a time, or in equal groups where there would be too many."""
-    ends = np.linspace(0, size, min(size, most) + 1).astype(int)
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]

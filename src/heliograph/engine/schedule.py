@@ -8,6 +8,7 @@ from them once after. A tree of exact factors has no cycle, so one pass is exact
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from heliograph.graph.records import Graph, Node
 from heliograph.graph.sparse import connected_parts
 from heliograph.numerics.joined_sets import joined_sets
 
-__all__ = ["Schedule", "Task", "TiedPlates", "plan", "silent_tasks", "tied_plates"]
+__all__ = ["Schedule", "Task", "TiedPlates", "plan", "silent_tasks", "tied_plates", "visits_of"]
 
 
 _LONG = 64  # entries of a vector beyond which its covariance costs more than the rest of a sweep
@@ -195,3 +196,9 @@ def tied_plates(graph: Graph, sweep: tuple[Task, ...]) -> tuple[TiedPlates, ...]
                 by_node.setdefault(edge.node, []).append(p)
     tied = joined_sets([*([p] for p in plates), *by_node.values()])
     return tuple(TiedPlates(graph.plates[min(s)].size, tuple(t for t in sweep if t.plate in s)) for s in tied)
+
+
+def visits_of(size: int, most: int) -> list[slice]:
+    """The elements of tied plates in their order: one at a time, or in equal groups where there would be too many."""
+    ends = np.linspace(0, size, min(size, most) + 1).astype(int)
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heliograph.engine.array_start import Early, start_on_arrays
 from heliograph.engine.compiled import CompiledModel
 from heliograph.engine.plates import Exchange
 from heliograph.engine.tables import Snapshot, Tables
@@ -18,8 +19,8 @@ _CLOSE = 0.1  # of a standard deviation: a step this short is followed by one th
 _PASSES = 3  # of mean-field messages
 
 
-def start(compiled: CompiledModel, exchange: Exchange) -> None:
-    """Give a run better messages to begin with than uniform ones.
+def start(compiled: CompiledModel, exchange: Exchange, early: Early | None = None) -> None:
+    """Give a run better messages to begin with than uniform ones; with `early`, its first sweeps may be rough ones on arrays.
 
     They are an ordinary state of the run: whatever they are, the sweeps that follow have the same fixed points. Where the graph
     has unknown precisions or rates (docs/decisions/0042), whose messages by EP need what a prior alone does not have (a
@@ -27,7 +28,7 @@ def start(compiled: CompiledModel, exchange: Exchange) -> None:
     Black boxes are spared: their operators would learn messages that no sweep sends.
     """
     exchange.beginning = _with_rules(compiled)
-    _near_the_mode(compiled, exchange)
+    _near_the_mode(compiled, exchange, early)
     if exchange.beginning:
         _mean_field(compiled, exchange)
     exchange.beginning = frozenset()
@@ -53,15 +54,24 @@ def _mean_field(compiled: CompiledModel, exchange: Exchange) -> None:
         tables.restore(kept, copy=False)
 
 
-def _near_the_mode(compiled: CompiledModel, exchange: Exchange) -> None:
+def _near_the_mode(compiled: CompiledModel, exchange: Exchange, early: Early | None) -> None:
+    """Give the sites of blocks messages from near the mode of the whole model, where that is better than uniform ones."""
+    blocks, tables = compiled.blocks, exchange.tables
+    if compiled.learning_plates or all(block.starts_uniform for block in blocks):
+        return
+    on_arrays = exchange.power == 1.0 and not exchange.beginning and start_on_arrays(compiled, tables, early)
+    if on_arrays or _by_narrow_cavities(compiled, exchange):
+        for task in compiled.joint_tasks:
+            compiled.send(exchange, task)
+
+
+def _by_narrow_cavities(compiled: CompiledModel, exchange: Exchange) -> bool:
     """Give the sites of blocks the messages of narrow cavities at the mode of the whole model.
 
     From uniform sites, a hundred thousand labels that answer to a broad prior all overshoot at once. Where a step fails
-    the sites start uniform.
+    the sites start uniform, and the answer is False.
     """
     blocks, tables = compiled.blocks, exchange.tables
-    if not blocks or compiled.learning_plates:
-        return
     kept = tables.snapshot(copy=False)
     joint = set(compiled.joint_tasks)
     others = [task for task in compiled.schedule.sweep if task not in joint]
@@ -70,7 +80,7 @@ def _near_the_mode(compiled: CompiledModel, exchange: Exchange) -> None:
         found = [block.narrow(tables) for block in blocks]
         if all(f is None for f in found):
             tables.restore(kept, copy=False)
-            return
+            return False
         moving = False
         for k, f in enumerate(found):
             old = before[k]
@@ -83,9 +93,8 @@ def _near_the_mode(compiled: CompiledModel, exchange: Exchange) -> None:
             compiled.send(exchange, task)
     if any(block.joint(tables) is None for block in blocks):
         tables.restore(kept, copy=False)
-        return
-    for task in compiled.joint_tasks:
-        compiled.send(exchange, task)
+        return False
+    return True
 
 
 # ---- by an earlier run ------------------------------------------------------------------------------------------------

@@ -59,6 +59,9 @@ class Tables:
             for n, meets in self._meets.items()
         }
 
+        # nodes that one plate meets besides joint ones
+        self.lone = {n for n, meets in self._meets.items() if sum(not p.edges[port].joint for p, port in meets) == 1}
+
     # ---- reading ------------------------------------------------------------------------------------------------
     def total(self, node: Node) -> Family:
         """The product of all messages to a node, its belief where it was not observed."""

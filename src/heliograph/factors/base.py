@@ -49,6 +49,10 @@ class Factor:
     draws: bool = False  # a black box that draws its output anew at every call
     partial: bool = False  # a black box that may say of its inputs that they are impossible
     begins: ClassVar[bool] = False  # whether the class has a rule for first messages (`mean_field`); set automatically
+    smooth: ClassVar[bool] = (
+        False  # its log is smooth and concave in its port `z`: at a point mass there, the message to it
+    )
+    # has the slope and the curvature of that log, a step of Newton's method
     powers: ClassVar[bool] = False  # whether `message` and `log_z` take power=alpha for f^alpha (power EP)
 
     @property
@@ -110,6 +114,13 @@ class Factor:
 
         A rule takes what makes the message of EP hard (a precision, a rate, a selector) as known by its expected statistics
         under the current `beliefs`, those of the nodes with this factor's own messages in them.
+        """
+        return None
+
+    def rough_site(self, incoming: Incoming, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Shift and precision of the messages to a `smooth` factor's z from cavities N(m, v), with a few digits, for a start.
+
+        None where that is not much cheaper than the message itself; `incoming` holds the messages at the other ports.
         """
         return None
 

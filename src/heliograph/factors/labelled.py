@@ -30,6 +30,7 @@ class OfScore(Factor):
     families: ClassVar = {"z": (Gaussian,), "y": (Bernoulli,)}
     ignores_own = ("y",)
     powers = True
+    smooth = True
 
 
 class OfVector(Factor):

@@ -19,6 +19,7 @@ __all__ = ["Logistic", "LogisticBernoulli"]
 
 _FARTHEST = 300.0
 _SMALLEST = 1e-130
+_ROUGH = 9.0  # digits of a rough integral
 
 
 class LogisticBernoulli(OfScore):
@@ -42,17 +43,22 @@ class LogisticBernoulli(OfScore):
             yes, no = _both_labels(m, v, power)
             odds = np.where(known, yes.log_z - no.log_z, 0.0)
             return Bernoulli.from_log_odds(odds.reshape(z.shape), strict=False)
-        if power == 1.0 and z.point is None and y.point is not None:
+        if power == 1.0 and y.point is not None:
             label = 2.0 * y.point - 1.0
-            tau = z.naturals[1]
+            cavity = _all_alike(z)
             # the fast path of a logistic regression; a missing label is NaN, which a sum of squares shows
-            if np.vdot(label, label) == label.size and tau.min(initial=1.0) > 0:
-                v = 1.0 / tau
-                if tau.ndim == 1 == label.ndim:
-                    return Gaussian.from_naturals(label_site(z.naturals[0] * v, v, label))
-                flat = label_site((z.naturals[0] * v).reshape(-1), v.reshape(-1), label.reshape(-1))
+            if cavity is not None and np.vdot(label, label) == label.size:
+                m, v = cavity
+                if m.ndim == 1 == label.ndim:
+                    return Gaussian.from_naturals(label_site(m, v, label))
+                flat = label_site(m.reshape(-1), v.reshape(-1), label.reshape(-1))
                 return Gaussian.from_naturals(tuple(a.reshape(z.shape) for a in flat))
         return self._slow_message(z, y, power)
+
+    def rough_site(self, incoming: Incoming, m: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """By a rule of a quarter of the nodes."""
+        label = 2.0 * incoming["y"].point - 1.0
+        return label_site(m, v, label, _ROUGH) if np.vdot(label, label) == label.size else None
 
     def _slow_message(self, z: Gaussian, y: Bernoulli, power: float) -> Gaussian:
         """Soft or missing labels, point masses and improper cavities of z, powers."""
@@ -192,6 +198,17 @@ class Logistic(Factor):
         log_p, log_q = np.log(safe), np.log1p(-safe)
         delta = np.where(inside, z.log_density(log_p - log_q) - log_p - log_q, -np.inf)
         return np.where(hard, delta, log_z)
+
+
+def _all_alike(z: Gaussian) -> tuple[np.ndarray, np.ndarray] | None:
+    """Means and variances of cavities that are all distributions with a density, or all point masses; None of others."""
+    shift, tau = z.naturals
+    if z.point is not None:
+        return (z.point, np.zeros(z.shape)) if np.isfinite(z.point).all() else None
+    if not tau.min(initial=1.0) > 0:
+        return None
+    v = 1.0 / tau
+    return shift * v, v
 
 
 def _labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ class OfScore(Factor):
     """
 
     powers = True
+    smooth = True
 
     def tilt(self, m: np.ndarray, v: np.ndarray, rows: Rows, power: float) -> Tilt:
         """The tilt of N(m, v) and the likelihood to this power, all flat."""

@@ -10,7 +10,17 @@ import numpy as np
 
 from heliograph.errors import ModelError
 
-__all__ = ["as_matrix", "as_real", "check_fit", "check_rng", "generator_of", "in_words", "listed", "short"]
+__all__ = [
+    "as_matrix",
+    "as_real",
+    "check_fit",
+    "check_rng",
+    "check_seed",
+    "generator_of",
+    "in_words",
+    "listed",
+    "short",
+]
 
 
 def as_real(label: str, value: Any) -> np.ndarray:
@@ -78,11 +88,16 @@ def listed(items: Sequence[Any], most: int) -> str:
     return ", ".join(repr(item) for item in items[:most]) + (", ..." if len(items) > most else "")
 
 
-def generator_of(seed: Any) -> np.random.Generator:
-    """A generator of random numbers from a seed, or the generator that was given."""
+def check_seed(seed: Any) -> None:
+    """Raise unless `seed` is a whole number of 0 or more, or a generator."""
     whole = isinstance(seed, numbers.Integral) and not isinstance(seed, (bool, np.bool_)) and int(seed) >= 0
     if not whole and not isinstance(seed, (np.random.Generator, np.random.SeedSequence)):
         raise ModelError(f"seed must be a whole number of 0 or more, or a numpy.random.Generator, not {in_words(seed)}")
+
+
+def generator_of(seed: Any) -> np.random.Generator:
+    """A generator of random numbers from a seed, or the generator that was given."""
+    check_seed(seed)
     return np.random.default_rng(cast(Any, seed))
 
 

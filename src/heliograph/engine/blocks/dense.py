@@ -7,11 +7,12 @@ is summed again in every sweep. Variances are squared lengths of whitened rows, 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
-from scipy.linalg.lapack import dpotrf  # type: ignore[attr-defined]
+from scipy.linalg.lapack import dpotrf, dpotrs  # type: ignore[attr-defined]
 
 from heliograph.engine.blocks.careful import careful_solve
 from heliograph.engine.blocks.csr import empty
@@ -96,7 +97,7 @@ class DenseSystem:
             place.add(q, b, site)
         if not len(b):
             return Solution(b, q, 0.0, 0)
-        if not np.isfinite(q.sum() + b.sum()):
+        if not math.isfinite(q.sum() + b.sum()):
             return None
         solution = self._plain(q, b)
         if solution is None or solution.lost > _CANCELLED:
@@ -109,16 +110,29 @@ class DenseSystem:
         assert sites.values is not None
         return _conditioned(solution, take(self.sites, sites.fixed), sites.values)
 
+    def centre(self, sites: Sites) -> np.ndarray | None:
+        """The means of the expressions that hold sites, at a third of the cost of a solution; None where there is none."""
+        q, b = self.precision.copy(), self.shift.copy()
+        self._gram.add(q, b, sites.tau, sites.shift - sites.tau * self.sites.constant)
+        upper, failed = dpotrf(q.T, lower=0)
+        diagonal = upper.diagonal()
+        if failed or not (q.diagonal() / (diagonal * diagonal)).max() < _CANCELLED:
+            solution = self.solve(sites)
+            return None if solution is None else self.means(self.site_rows, solution)
+        return self.sites.constant + image(self.sites, dpotrs(upper, b, lower=0)[0])
+
     def _plain(self, q: np.ndarray, b: np.ndarray) -> Solution | None:
         """The belief from the precision; None where it is not positive definite."""
         upper, failed = dpotrf(q.T, lower=0)  # in LAPACK's order as it is
-        diagonal, size = upper.diagonal(), q.diagonal()
-        if failed or not (diagonal * diagonal > _ROUNDING * size).all():
+        if failed:
+            return None
+        diagonal = upper.diagonal()
+        lost = float((q.diagonal() / (diagonal * diagonal)).max())
+        if not lost < 1.0 / _ROUNDING:
             return None
         root = inverse_of_upper(upper)  # LAPACK leaves zeros below the diagonal
         mean = root @ (root.T @ b)
         mean += root @ (root.T @ (b - q @ mean))  # one step of refinement
-        lost = float((size / (diagonal * diagonal)).max())
         return Solution(mean, root, 2 * float(np.log(diagonal).sum()), len(b), (b, q, upper), lost)
 
     def whole(self, rows: Rows, solution: Solution) -> MultivariateGaussian | None:

@@ -31,6 +31,7 @@ __all__ = ["BlockFactor", "Joint", "vector_beliefs"]
 
 # share of a marginal's precision that is not the site's own, below which its cavity is solved for separately
 _DOMINATED = 1e-7
+_SMALLEST = 1e-300  # a variance below this is a point mass, or nearly
 _FEW = 64  # base scalars up to which it is not worth while to look for private ones
 _SINGULAR = 1e-9  # an eigenvalue of a correlation matrix below this counts as 0: that direction has no variance
 _LOST = 1e-13  # of a marginal's precision: a cavity with less is only the rounding of a division
@@ -45,6 +46,9 @@ class Joint(NamedTuple):
     vectors: dict[
         str, tuple[np.ndarray, np.ndarray]
     ]  # port with sites on vectors -> means (m, d), covariances (m, d, d)
+    plain: bool = (
+        False  # every variance is a positive number, and no site is nearly all that is known of its expression
+    )
     cavities: Cavities | None = None  # of sites so much stronger than all else that a division would lose the cavity
 
 
@@ -143,9 +147,8 @@ class BlockFactor(Factor):
     # ---- the joint belief -----------------------------------------------------------------------------------
     def solve(self, sites: Mapping[str, Family]) -> Joint | None:
         """The joint belief under the sites that came in; None where it is not a distribution."""
-        shift, tau = np.zeros(self.n_sites), np.zeros(self.n_sites)
-        places: list[np.ndarray] = []  # sites that are point masses
-        values: list[np.ndarray] = []
+        shift, tau = np.empty(self.n_sites), np.empty(self.n_sites)
+        places, values = list[np.ndarray](), list[np.ndarray]()  # of sites that are point masses
         for port in self.scalar_sites:
             message, start = sites[port], self.at[port].start
             part = slice(start, start + message.size)
@@ -159,18 +162,23 @@ class BlockFactor(Factor):
             VectorSites(self.at[p].rows, *(np.asarray(a) for a in sites[p].naturals)) for p in self.vector_sites
         )
         said = Sites(shift, tau, vectors)
-        if places:
-            said = said._replace(fixed=np.concatenate(places), values=np.concatenate(values))
+        exact = {"fixed": np.concatenate(places), "values": np.concatenate(values)} if places else {}
+        return self.under(said._replace(**exact))
+
+    def under(self, said: Sites) -> Joint | None:
+        """The joint belief under sites in one record; None where it is not a distribution."""
         solution = self.system.solve(said)
         if solution is None:
             solution = self.system.solve(with_weak_sites(said, self._heaviest))
         if solution is None:
             return None
         mean, variance = self.system.marginals(solution)
-        strong = (tau * variance[: self.n_sites] > 1.0 - _DOMINATED).nonzero()[0]
-        cavities = cavities_of(self.system, strong, said) if len(strong) and not places else None
+        strong = (said.tau * variance[: self.n_sites] > 1.0 - _DOMINATED).nonzero()[0]
+        exact = said.fixed is not None
+        cavities = cavities_of(self.system, strong, said) if len(strong) and not exact else None
+        varies = variance.min(initial=1.0) > _SMALLEST and variance.max(initial=1.0) < np.inf
         found = dict(zip(self.vector_sites, self.system.vector_moments(solution), strict=True))
-        return Joint(solution, mean, variance, found, cavities)
+        return Joint(solution, mean, variance, found, not (len(strong) or exact) and bool(varies), cavities)
 
     def marginal(self, port: str, joint: Joint) -> Family:
         """The belief of every entry of a node."""
@@ -190,18 +198,22 @@ class BlockFactor(Factor):
 
     def answer(self, to: str, site: Family | None, joint: Joint | None) -> Family:
         """The marginal divided by what came in; NaN where the joint belief is not a distribution."""
-        _, rows, d, _ = self.at[to]
+        _, rows, d, start = self.at[to]
         if joint is None:
             n = len(rows) // (d or 1)
             if d is None:
                 return Gaussian.from_naturals((np.full(n, np.nan), np.full(n, np.nan)))
             return MultivariateGaussian.from_naturals((np.full((n, d), np.nan), np.full((n, d, d), np.nan)))
+        if joint.plain and start >= 0 and site is not None:  # scalars, nothing exact, no site that is all that is known
+            part = slice(start, start + len(rows))
+            (shift, tau), p = site.naturals, 1.0 / joint.variance[part]
+            return Gaussian.from_naturals((p * joint.mean[part] - shift, p - tau))
         belief = self.marginal(to, joint)
         if site is None:
             return belief
         if d is not None:
             return belief / site
-        cavity, start = _cavity(belief, site), self.at[to].start
+        cavity = _cavity(belief, site)
         if joint.cavities is not None:
             at = joint.cavities.sites - start
             mine = (at >= 0) & (at < len(rows))

@@ -102,16 +102,30 @@ class BlockPlate(PlateKind):
         self._latest = tables.state, joint
         return joint
 
+    @property
+    def share(self) -> float:
+        """Base scalars for each number that holds a site."""
+        factor = self.factor
+        n_numbers = factor.n_sites + sum(len(factor.at[p].rows) for p in factor.vector_sites)
+        return factor.block.n_columns / max(n_numbers, 1)
+
+    @property
+    def starts_uniform(self) -> bool:
+        """Whether sites are so few that uniform ones are the better start."""
+        return self.share > _FEW
+
+    def take(self, tables: Tables, joint: Joint) -> None:
+        """Believe what was solved for elsewhere under the messages of a table."""
+        self._latest = tables.state, joint
+
     def narrow(self, tables: Tables) -> Narrow | None:
         """Give the other factors narrow cavities at the means of the belief.
 
         What a factor says of a narrow cavity is its slope and its curvature there: a step of Newton's method, without
         derivatives. None where there is no belief, and where sites are few, so that such a start is worse than a uniform one.
         """
-        factor, joint = self.factor, self.joint(tables)
+        factor, joint, share = self.factor, self.joint(tables), self.share
         n = factor.n_sites
-        n_numbers = n + sum(len(factor.at[p].rows) for p in factor.vector_sites)
-        share = factor.block.n_columns / max(n_numbers, 1)
         if joint is None or share > _FEW:
             return None
         scale = _NARROW * share**2

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from heliograph.engine.plates.exchange import Exchange
-from heliograph.engine.properness import allowed_step, apply_policy, lowers
+from heliograph.engine.properness import allowed_step, apply_policy, keeps_enough, lowers
 from heliograph.engine.schedule import Task
 from heliograph.engine.tables import Rows
-from heliograph.families import Family
+from heliograph.families import Family, Gaussian
 from heliograph.graph.records import Plate
 
 __all__ = ["Delivered", "Proposal", "deliver"]
@@ -49,7 +49,7 @@ def deliver(exchange: Exchange, plate: Plate, task: Task, proposal: Proposal, da
     if damping:
         message = old**damping * message ** (1.0 - damping)
     if proposal.exact and rows is None and exchange.sweep > 0:
-        _store_shortened(exchange, plate, task, old, message)
+        _store_shortened(exchange, plate, task, old, message, proposal.cavity)
     else:
         exchange.tables.store(plate, task.to, message, rows)
     counts = exchange.counts
@@ -59,7 +59,9 @@ def deliver(exchange: Exchange, plate: Plate, task: Task, proposal: Proposal, da
     return delivered
 
 
-def _store_shortened(exchange: Exchange, plate: Plate, task: Task, old: Family, message: Family) -> None:
+def _store_shortened(
+    exchange: Exchange, plate: Plate, task: Task, old: Family, message: Family, cavity: Family | None
+) -> None:
     """Store new messages of a sweep, shortened where a belief would lose too much of its precision.
 
     Messages that are sent only once, as those of priors, never come here. Nor do single elements: they are sent one after the
@@ -67,6 +69,12 @@ def _store_shortened(exchange: Exchange, plate: Plate, task: Task, old: Family, 
     """
     tables, edge = exchange.tables, plate.edges[task.to]
     if old.point is not None or message.point is not None or not lowers(message, old):
+        tables.store(plate, task.to, message, None)
+        return
+    # where no other plate can lower the belief before blocks answer, the cavity tells
+    alone = edge.index is None and edge.node in tables.lone and exchange.power == 1.0
+    rest = cavity.naturals[1] if alone and isinstance(cavity, Gaussian) and cavity.point is None else None
+    if rest is not None and keeps_enough(message.naturals[1], old.naturals[1], rest):
         tables.store(plate, task.to, message, None)
         return
     node = tables.graph.nodes[edge.node]

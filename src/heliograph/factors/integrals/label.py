@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+from scipy.special import expit
 
 from heliograph.factors.integrals.logistic import logistic_tilt
 from heliograph.factors.integrals.tilt import gaussian_site
 from heliograph.numerics.chunks import chunks
 
-__all__ = ["FAST_UNTIL", "LIMITS", "label_log_z", "label_site"]
+__all__ = ["DIGITS", "FAST_UNTIL", "LIMITS", "label_log_z", "label_site"]
 
 FAST_UNTIL = 512.0  # largest cavity variance of the trapezoid rule: beyond, its nodes overflow
 _NARROW = 1e-2  # below this variance the derivatives of log Z are integrated, not the moments
@@ -27,12 +28,17 @@ LIMITS = np.array([_NARROW, 0.25, *(2.0 ** np.arange(10))])  # one rule for each
 _COARSE = np.array([_NARROW, 4.0, 64.0, FAST_UNTIL])  # for few rows, where a call costs more than a node
 _COARSE_LIST = _COARSE.tolist()
 _FEW = 1024
+DIGITS = 14.0  # of integrals by the trapezoid rule
 _BLOCK = 4096  # rows taken together
 _NODES = 65536  # of a block held at once: two arrays of half a megabyte, which stay in the cache
 
 
-def label_site(m: np.ndarray, v: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def label_site(
+    m: np.ndarray, v: np.ndarray, label: np.ndarray, digits: float = DIGITS
+) -> tuple[np.ndarray, np.ndarray]:
     """Shift and precision of the message to z from ``sigmoid(label z)``, label -1 or 1, cavities N(m, v), all flat.
+
+    `digits` are those of the integrals, by the trapezoid rule; the other ways have all.
 
     >>> label_site(np.array([0.0]), np.array([0.0]), np.array([1.0]))  # slope and bend of log sigmoid
     (array([0.5]), array([0.25]))
@@ -41,10 +47,10 @@ def label_site(m: np.ndarray, v: np.ndarray, label: np.ndarray) -> tuple[np.ndar
     if 0 < m.size <= _FEW:
         high = float(v.max())
         if bisect_left(_COARSE_LIST, float(v.min())) == bisect_left(_COARSE_LIST, high):
-            return _site(m, v, label, workspace, high)  # few rows, all of one class
+            return _site(m, v, label, workspace, digits, high)  # few rows, all of one class
     shift, precision = np.empty(m.size), np.empty(m.size)
     for rows in _classes(v):
-        shift[rows], precision[rows] = _site(m[rows], v[rows], label[rows], workspace)
+        shift[rows], precision[rows] = _site(m[rows], v[rows], label[rows], workspace, digits)
     return shift, precision
 
 
@@ -82,10 +88,12 @@ def _classes(v: np.ndarray) -> Iterator[slice | np.ndarray]:
 
 
 def _site(
-    m: np.ndarray, v: np.ndarray, label: np.ndarray, workspace: np.ndarray, high: float | None = None
+    m: np.ndarray, v: np.ndarray, label: np.ndarray, workspace: np.ndarray, digits: float, high: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """`label_site` for rows of one class; `high` is their largest variance."""
     high = float(v.max()) if high is None else high
+    if high == 0.0:
+        return _point_site(m, label)
     if high <= _NARROW:
         return _narrow_site(m, v, label, high)
     if high > FAST_UNTIL:
@@ -94,7 +102,7 @@ def _site(
         return shift, np.maximum(precision, 0.0)
     c = label * m
     c += 0.5 * v
-    total, first, second = _bell_moments(np.abs(c), v, high, workspace)
+    total, first, second = _bell_moments(np.abs(c), v, high, workspace, digits)
     first /= total
     second /= total
     ratio = second - first * first
@@ -118,17 +126,20 @@ def _log_z(m: np.ndarray, v: np.ndarray, label: np.ndarray, workspace: np.ndarra
     return 0.5 * (x - np.abs(c)) + 0.125 * v + np.log(total)
 
 
-def _bell_moments(c: np.ndarray, v: np.ndarray, high: float, workspace: np.ndarray) -> np.ndarray:
+def _bell_moments(
+    c: np.ndarray, v: np.ndarray, high: float, workspace: np.ndarray, digits: float = DIGITS
+) -> np.ndarray:
     """Rows (3, n): the mean of ``exp(c/2) / (2 cosh(z/2))``, times 1, u, u^2, over z = sd u - c of N(-c, v), c >= 0.
 
     The nodes are equally spaced, so ``exp(sd u / 2)`` at all of them is one geometric series, filled by doubling:
     three exponentials per row instead of one per node.
     """
     # the rule for the next quarter power of two: no more nodes than needed, and few rules to keep
-    first, step, n, weights = _trapezoid(max(0.25, 2.0 ** (math.ceil(4.0 * math.log2(high)) / 4.0)))
+    first, step, n, weights = _trapezoid(max(0.25, 2.0 ** (math.ceil(4.0 * math.log2(high)) / 4.0)), digits)
     size = workspace.shape[1] // n
     if c.size > size:
-        return np.concatenate([_bell_moments(c[i], v[i], high, workspace) for i in chunks(c.size, size)], axis=1)
+        parts = [_bell_moments(c[i], v[i], high, workspace, digits) for i in chunks(c.size, size)]
+        return np.concatenate(parts, axis=1)
     half = 0.5 * np.sqrt(v)
     q, bell = (w[: n * c.size].reshape(n, c.size) for w in workspace)
     np.exp(first * half, out=q[0])
@@ -148,15 +159,15 @@ def _bell_moments(c: np.ndarray, v: np.ndarray, high: float, workspace: np.ndarr
 
 
 @cache
-def _trapezoid(limit: float) -> tuple[float, float, int, np.ndarray]:
+def _trapezoid(limit: float, digits: float) -> tuple[float, float, int, np.ndarray]:
     """First node, step, number of nodes and weights (3, nodes) of 1, u, u^2 for cavities of variance up to `limit`.
 
     The rule's error is ``exp(-2 pi^2 / step^2)`` for the Gaussian and ``exp(pi^2 / 2 v - 2 pi^2 / (step sd))`` for the
-    poles of the bell at plus and minus i pi; both are kept below 1e-14. The bell, to the right of the cavity, pulls the
+    poles of the bell at plus and minus i pi; both are kept below as many digits. The bell, to the right of the cavity, pulls the
     mass up by at most half a deviation for each unit of sd, and never down.
     """
     sd = np.sqrt(limit)
-    target = 14.0 * np.log(10.0)  # the moments of u lose up to two digits of it
+    target = digits * np.log(10.0)  # the moments of u lose up to two digits of it
     step = min(np.sqrt(2.0 * np.pi**2 / target), 2.0 * np.pi**2 / (target + 0.5 * np.pi**2 / limit) / sd)
     reach = np.sqrt(2.0 * target)
     n = int(np.ceil((2.0 * reach + 0.5 * sd) / step)) + 1
@@ -171,6 +182,13 @@ def _hermite(n: int) -> tuple[np.ndarray, np.ndarray]:
     u, w = np.polynomial.hermite_e.hermegauss(n)
     w = w[n // 2 :] / w.sum()
     return u[n // 2 :, None], np.concatenate([w, w])
+
+
+def _point_site(m: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slope of the log of the sigmoid at m, as the shift of a message of its curvature there."""
+    rest = expit(-label * m)
+    precision = rest * expit(label * m)
+    return label * rest + m * precision, precision
 
 
 def _narrow_site(m: np.ndarray, v: np.ndarray, label: np.ndarray, high: float) -> tuple[np.ndarray, np.ndarray]:
