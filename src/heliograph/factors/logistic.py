@@ -19,7 +19,7 @@ __all__ = ["Logistic", "LogisticBernoulli"]
 
 _FARTHEST = 300.0
 _SMALLEST = 1e-130
-_ROUGH = 9.0  # digits of a rough integral
+_ROUGH = 9.0  # digits of a rough integral (chosen after six had left 7e-4 nats of 1e4 x 50, decision 0048)
 
 
 class LogisticBernoulli(OfScore):
