@@ -17,7 +17,7 @@ from heliograph.engine.nested.points import Evaluator, Point, log_prior, values_
 from heliograph.engine.nested.posterior import IntegratedPosterior
 from heliograph.engine.nested.precisions import poorly_messaged
 from heliograph.engine.nested.records import Error, Integration
-from heliograph.engine.nested.remarks import doubts_of, of_bias, of_long_tails, remarks_of
+from heliograph.engine.nested.remarks import doubts_of, of_bias, of_long_tails, of_rough_widths, remarks_of
 from heliograph.engine.options import InferOptions
 from heliograph.engine.predicting.script import script_of
 from heliograph.errors import AccuracyWarning, ModelError, UnsupportedError
@@ -118,7 +118,8 @@ def infer_integrated(model: Builder, options: InferOptions) -> IntegratedPosteri
     values |= {k: np.broadcast_to(v, (len(whole.u), *np.shape(v))) for k, v in pinned.items()}
     doubts = _with_time(doubts_of(whole, integration, evaluator.failed), evaluator, options)
     posterior = IntegratedPosterior(script_of(model), whole, values, integration, whole.log_mass, doubts)
-    _warn(whole, (doubts, of_long_tails(whole, chosen)), options)
+    rough = "" if doubts else of_rough_widths(error, whole.u.shape[1])
+    _warn(whole, (doubts, of_long_tails(whole, chosen), rough), options)
     return posterior
 
 

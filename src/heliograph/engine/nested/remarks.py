@@ -9,10 +9,10 @@ import numpy as np
 from heliograph.engine.nested.bias import Bias
 from heliograph.engine.nested.integrating import ABOVE, FOLLOWED, Whole
 from heliograph.engine.nested.points import log_prior
-from heliograph.engine.nested.records import Integration
+from heliograph.engine.nested.records import Error, Integration
 from heliograph.graph.hyper import Hyper
 
-__all__ = ["doubts_of", "of_bias", "of_long_tails", "remarks_of"]
+__all__ = ["doubts_of", "of_bias", "of_long_tails", "of_rough_widths", "remarks_of"]
 
 _OPEN = 2.0  # nats by which the evidence at the lowest scale may fall short of the best: zero is not ruled out
 _UNKNOWN = 0.15  # relative change of a prior's mean and standard deviation, below which the data said nothing
@@ -26,6 +26,9 @@ _NODES = 20.0  # nodes of equal weight, at the least, that carry the mass in thr
 _TOUCHING = 0.02  # share of the mass about as near to one mode as to another; those apart had .002, wrong ones .05 up
 _MODES = 3  # so many from half a dozen starts, and there are likely others
 _LOST = 0.15  # share of the mass beyond all values, in up to three dimensions; well-behaved models have .07
+# estimated errors beyond which more than three hyper-parameters are warned of: two autoregressions, off by up to .37 and a third,
+# were estimated at .05 and .056, and at .053 and .083; explored further, to be right, at .022 and .038
+_OFF, _WIDTH = 0.04, 0.05
 _NO_ANSWER = 0.01  # share of the mass next to values without an answer, above which the result is not to be trusted; in the tests 0
 _BEYOND = 0.05  # share of the mass beyond what was explored, above which the result is not to be trusted
 
@@ -48,6 +51,11 @@ def remarks_of(whole: Whole, hypers: Sequence[Hyper], fixed: Sequence[str]) -> t
     if fixed:
         found.append(
             f"{', '.join(fixed)} took their best value: what depends on them has too small a standard deviation"
+        )
+    if whole.u.shape[1] > max(FOLLOWED):
+        found.append(
+            f"with {whole.u.shape[1]} hyper-parameters long tails are followed along axes only: of an autoregression, means were "
+            "up to .2 and standard deviations up to a quarter off"
         )
     return tuple(found)
 
@@ -100,6 +108,17 @@ def of_long_tails(whole: Whole, hypers: Sequence[Hyper]) -> str:
         f"{', '.join(names)} may be zero, and with {whole.u.shape[1]} hyper-parameters tails as long as that are not followed to "
         "their end: means and standard deviations of such scales may be off by a tenth or two of a standard deviation; "
         "integrate over fewer at once, or give the scale a prior that is away from zero"
+    )
+
+
+def of_rough_widths(error: Error, d: int) -> str:
+    """What to say of estimated errors that are more than a few hundredths, in more dimensions than are explored finely."""
+    if d <= max(FOLLOWED) or not (error.mean > _OFF or error.sd > _WIDTH):
+        return ""
+    return (
+        f"with {d} hyper-parameters their posterior is explored roughly: their means are estimated to be within {error.mean:.2g} "
+        f"standard deviations, and their standard deviations within {100 * error.sd:.2g} %, and may be off by three times that; "
+        "integrate over fewer at once, or give them narrower priors"
     )
 
 
