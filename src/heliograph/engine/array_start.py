@@ -30,7 +30,7 @@ __all__ = ["Early", "start_on_arrays"]
 _STEPS = 10  # of Newton's method, at most
 _CLOSE = 0.1  # of a standard deviation, in any direction: a step this short is the last
 _SWEEPS = 8  # rough ones, at most
-# both were chosen on nine regressions; of 60 others with fresh seeds 57 take as many sweeps as without arrays, 3 one more or less
+# both were chosen on nine regressions; of 60 others with fresh seeds 57 take as many sweeps as without arrays, 3 at most one more
 _SLOW = 0.3  # a change over the one before it, above which sweeps are left to the run, which can jump
 _SHARE = 0.9  # of the limit on changes: what the next sweep is expected to change
 

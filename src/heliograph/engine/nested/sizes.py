@@ -11,6 +11,7 @@ from heliograph.engine.nested.starting import shares_at
 from heliograph.engine.posterior import Posterior
 from heliograph.graph.hyper import Hyper
 from heliograph.graph.records import Graph
+from heliograph.numerics.exploring.climbing import Evaluated
 
 __all__ = ["Sizes", "log_sizes", "log_variances", "log_widths"]
 
@@ -20,18 +21,8 @@ _LEAST = 1e-300  # variance
 _STEP = 1e-4  # of u, for the slope of a logarithm
 
 
-class Ran(Protocol):
+class Ran(Evaluated, Protocol):
     """A value at which EP was run."""
-
-    @property
-    def u(self) -> np.ndarray:
-        """Where, ``(d,)``."""
-        ...
-
-    @property
-    def log_density(self) -> float:
-        """The log density there."""
-        ...
 
     @property
     def posterior(self) -> Posterior | None:
